@@ -1,0 +1,84 @@
+package algorithm
+
+import (
+	"fmt"
+	"math"
+)
+
+// Milli is a quantity in thousandths, the unit in which the HPA computes: 2.5
+// jobs are 2500.
+type Milli int64
+
+// MaxMilli is the largest quantity that is passed on. Kubernetes multiplies a
+// quantity by 1000 without looking for overflow: above 9.2e15 the HPA reads 0 or
+// a negative number. Staying well below leaves room for targets and sums.
+const MaxMilli Milli = 9_000_000_000_000_000
+
+// ToMilli rounds a value up to thousandths, as Kubernetes does with a quantity:
+// 20.0000001 becomes 20001. NaN, infinities, negative values and values above
+// MaxMilli are errors; what is missing or broken is never 0.
+func ToMilli(value float64) (Milli, error) {
+	if math.IsNaN(value) || math.IsInf(value, 0) {
+		return 0, fmt.Errorf("value %v is not a finite number", value)
+	}
+	if value < 0 {
+		return 0, fmt.Errorf("value %v is negative", value)
+	}
+	scaled := value * 1000
+	if scaled > float64(MaxMilli) {
+		return 0, fmt.Errorf("value %v is above the largest that Kubernetes can carry, %v", value, float64(MaxMilli)/1000)
+	}
+	// A decimal such as 0.07 is 70.00000000000001 thousandths in binary. Noise
+	// below a millionth of a thousandth is not a reason to round up.
+	if nearest := math.Round(scaled); math.Abs(scaled-nearest) < 1e-6 {
+		return Milli(nearest), nil
+	}
+	return Milli(math.Ceil(scaled)), nil
+}
+
+// Float is the quantity in whole units.
+func (m Milli) Float() float64 { return float64(m) / 1000 }
+
+// DefaultTolerance is the controller's --horizontal-pod-autoscaler-tolerance.
+const DefaultTolerance = 0.1
+
+// Tolerance is how far the ratio of usage to target may be off in each direction
+// before anything happens. Both are fractions: 0.1 is 10 %.
+type Tolerance struct{ Down, Up float64 }
+
+// Contains reports whether the ratio asks for no change. Both ends belong to the
+// band: with 0.1, 22 jobs on 20 pods of target 1 hold, 22.001 do not.
+func (t Tolerance) Contains(ratio float64) bool {
+	return 1.0-t.Down <= ratio && ratio <= 1.0+t.Up
+}
+
+// AverageValue is the HPA's formula for an External metric with an AverageValue
+// target: ceil(usage/target), unless usage/(target*status) lies inside the
+// tolerance, which answers status (status.replicas, not spec.replicas). held
+// reports the latter. At status 0 the ratio is infinite or NaN, so the answer is
+// exact. A count above MaxInt32 saturates.
+//
+//	37 jobs, target 5, status 0 -> 8
+//	37 jobs, target 5, status 8 -> 8 (37/40 = 0.925 is inside)
+//	35 jobs, target 5, status 8 -> 7 (35/40 = 0.875 is not)
+//
+// target must be positive. Source: replica_calculator.go,
+// GetExternalPerPodMetricReplicas.
+func AverageValue(usage, target Milli, status int32, tolerance Tolerance) (replicas int32, held bool) {
+	ratio := float64(usage) / (float64(target) * float64(status))
+	if tolerance.Contains(ratio) {
+		return status, true
+	}
+	return saturate(math.Ceil(float64(usage) / float64(target))), false
+}
+
+// saturate converts a float to a replica count without leaving int32.
+func saturate(f float64) int32 {
+	switch {
+	case f >= math.MaxInt32:
+		return math.MaxInt32
+	case f <= math.MinInt32:
+		return math.MinInt32
+	}
+	return int32(f)
+}

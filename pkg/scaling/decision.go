@@ -1,0 +1,114 @@
+package scaling
+
+import (
+	"errors"
+	"time"
+
+	"github.com/dashpot-project/dashpot/pkg/algorithm"
+)
+
+// Mode is what a policy's decisions are used for.
+type Mode string
+
+// The modes. A shadow decides and reports, but sends what pass-through would.
+const (
+	PassThrough Mode = "pass-through"
+	Stabilised  Mode = "stabilised"
+	Shadow      Mode = "shadow"
+)
+
+// Errors that a Decision may carry, to be told apart with errors.Is.
+var (
+	// ErrBadPolicy: the policy cannot be followed; the user has to mend it.
+	ErrBadPolicy = errors.New("invalid policy")
+	// ErrNotRead: a trigger could not be read.
+	ErrNotRead = errors.New("trigger not read")
+	// ErrStore: the store does not answer and nothing is remembered of the key.
+	ErrStore = errors.New("store unreachable")
+)
+
+// Decision is what one request gets: the answer, and every fact that led to it.
+// Its words are made on demand, by Explain.
+type Decision struct {
+	Key  Key
+	Mode Mode
+	// At is the store's clock at the decision.
+	At time.Time
+
+	// Err is set when nothing may be served. The fields of the answer are then
+	// meaningless.
+	Err error
+	// Replicas is the decided count, Awake whether the workload is to run at all.
+	Replicas int32
+	Awake    bool
+	// Active and Value are what is answered: Awake, and the value that makes the
+	// HPA land on Replicas. A shadow answers with the reading instead.
+	Active bool
+	Value  algorithm.Milli
+	// Held is why the count is kept where it is although the policy could not be
+	// followed; nil if it was.
+	Held error
+
+	// Current and Status are the scale target's spec.replicas and status.replicas
+	// that the decision started from.
+	Current, Status int32
+	Bounds          algorithm.Bounds
+	OpenLoop        bool
+	// Degraded: the store did not answer; counts only rise.
+	Degraded bool
+
+	Triggers []TriggerTrace
+	// Decider is the index of the trigger that asked for most, -1 if none could.
+	Decider int
+	// Recommended is the largest of the triggers' counts.
+	Recommended int32
+	// Stabilized and Limited are the count after the windows and after policies and
+	// bounds, with upstream's reason; empty in pass-through.
+	Stabilized, Limited Checked
+	// Fallback: the count is the policy's fallback.
+	Fallback bool
+
+	// EverActive and LastActive say when a reading last was work.
+	EverActive bool
+	LastActive time.Time
+	// CanSleep: the workload may be scaled to zero. CooldownUntil is then when it
+	// has been quiet for long enough, and Over whether that has passed.
+	CanSleep      bool
+	CooldownUntil time.Time
+	Over          bool
+	// KEDACooldown is added to ours before KEDA scales to zero.
+	KEDACooldown time.Duration
+
+	// Swallowed: no value makes the HPA leave its tolerance towards Replicas.
+	Swallowed bool
+	HPA       HPA
+	// ZeroReason says who scaled to zero, when it was not us.
+	ZeroReason string
+	Warnings   []string
+}
+
+// Checked is a count after one step of the algorithm.
+type Checked struct {
+	Replicas int32            `json:"replicas"`
+	Reason   algorithm.Reason `json:"reason,omitempty"`
+	// Until is when what held the count lets go; zero if nothing does by itself.
+	Until time.Time `json:"until,omitzero"`
+}
+
+// TriggerTrace is what one trigger contributed.
+type TriggerTrace struct {
+	Type  string `json:"type"`
+	Query string `json:"query"`
+	// Known is false if no value was ever read; Value and AgeSeconds are then meaningless.
+	Known      bool    `json:"known"`
+	Value      float64 `json:"value"`
+	AgeSeconds float64 `json:"ageSeconds"`
+	Target     float64 `json:"target"`
+	Activation float64 `json:"activation"`
+	Active     bool    `json:"active"`
+	// Recommended is the count that this trigger alone asks for; WithinTolerance
+	// says that it is the present count because the reading is close enough.
+	Recommended     int32  `json:"recommended"`
+	WithinTolerance bool   `json:"withinTolerance,omitempty"`
+	Error           string `json:"error,omitempty"`
+}

@@ -1,0 +1,231 @@
+package scaling
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Options configure an Evaluator. Source, Store and Observer are required.
+type Options struct {
+	Source   Source
+	Store    Store
+	Observer Observer
+	// OnDecision is told every decision; it must not block.
+	OnDecision func(Decision)
+	// Patience is how long a caller waits for a reading; 500 ms if zero.
+	Patience time.Duration
+	// ReadTimeout ends a read that nobody waits for any more; 3 s if zero.
+	ReadTimeout time.Duration
+}
+
+// maxSwaps is how often a change is stepped again on a newer record.
+const maxSwaps = 10
+
+// Evaluator answers requests: it loads, reads, steps and swaps. It is safe for
+// concurrent use.
+type Evaluator struct {
+	store      Store
+	observer   Observer
+	onDecision func(Decision)
+	memory     *memory
+	reads      *reads
+}
+
+// NewEvaluator returns an evaluator over its parts.
+func NewEvaluator(o Options) *Evaluator {
+	if o.Patience == 0 {
+		o.Patience = 500 * time.Millisecond
+	}
+	if o.ReadTimeout == 0 {
+		o.ReadTimeout = 3 * time.Second
+	}
+	if o.OnDecision == nil {
+		o.OnDecision = func(Decision) {}
+	}
+	return &Evaluator{
+		store: o.Store, observer: o.Observer, onDecision: o.OnDecision,
+		memory: newMemory(), reads: newReads(o.Source, o.Patience, o.ReadTimeout),
+	}
+}
+
+// Request asks for the decision of one policy.
+type Request struct {
+	Ref    Ref
+	Policy *Policy
+	// Outcomes are readings that the caller has just made, one per trigger; nil to
+	// let the evaluator see to it.
+	Outcomes []Outcome
+}
+
+// Evaluate makes a decision. It always returns one; Decision.Err says whether it
+// may be served. Callers wait at most the patience for a reading, once: while a
+// server is slower than that, they get what is on file.
+func (e *Evaluator) Evaluate(ctx context.Context, req Request) Decision {
+	d := e.decide(ctx, req)
+	e.memory.decided(d)
+	e.onDecision(d)
+	return d
+}
+
+func (e *Evaluator) decide(ctx context.Context, req Request) Decision {
+	obs, err := e.observer.Observe(ctx, req.Ref, req.Policy.Metric)
+	q := question{key: Key{req.Ref, obs.Target, req.Policy.Metric}, policy: req.Policy, obs: obs}
+	if err == nil && req.Policy.Invalid == nil {
+		err = unservable(req.Policy, obs)
+	}
+	switch {
+	case req.Policy.Invalid != nil:
+		return Step(q.input(state{})).Decision
+	case errors.Is(err, ErrBadPolicy):
+		bad := *req.Policy
+		bad.Invalid = err
+		q.policy = &bad
+		return Step(q.input(state{})).Decision
+	case err != nil:
+		return Decision{Key: q.key, Decider: -1, Err: err, Warnings: req.Policy.Warnings}
+	}
+	if req.Outcomes != nil {
+		return e.commit(ctx, q, e.load(ctx, q), req.Outcomes, true).decision
+	}
+	st := e.load(ctx, q)
+	if st.wantsReading(q.policy) {
+		if read, ok := e.awaitReading(ctx, q); ok {
+			st = read
+		}
+	}
+	return e.commit(ctx, q, st, nil, false).decision
+}
+
+// unservable returns why an otherwise good policy cannot serve this object.
+func unservable(p *Policy, obs Observation) error {
+	switch {
+	case obs.ValueType:
+		return fmt.Errorf("%w: metricType Value cannot be served: the HPA would multiply by pods that are ready at that instant; use AverageValue", ErrBadPolicy)
+	case obs.Job && p.Stabilised():
+		return fmt.Errorf("%w: behavior does not apply to a ScaledJob; remove it", ErrBadPolicy)
+	}
+	return nil
+}
+
+// question is what stays the same while one request is answered.
+type question struct {
+	key    Key
+	policy *Policy
+	obs    Observation
+}
+
+func (q question) input(st state) Input {
+	return Input{
+		Key: q.key, Policy: q.policy, Observation: q.obs,
+		Record: st.record, Now: st.now, Elapsed: st.elapsed, Blind: st.blind,
+		Unsaved: st.unsaved, Degraded: st.degraded,
+	}
+}
+
+// answered is a decision and the state after it.
+type answered struct {
+	decision Decision
+	state    state
+}
+
+// commit steps and stores what changed. Of several replicas that change a record
+// at once one wins; the others step again on its record, and on its readings
+// unless their own are known to be the newest (newest).
+func (e *Evaluator) commit(ctx context.Context, q question, st state, outcomes []Outcome, newest bool) answered {
+	for range maxSwaps {
+		in := q.input(st)
+		in.Outcomes = outcomes
+		result := Step(in)
+		if !result.Changed {
+			return answered{result.Decision, st}
+		}
+		if st.degraded || q.obs.Job {
+			return answered{result.Decision, e.memory.keep(q.key, result.Record, st)}
+		}
+		swapped, err := e.store.Swap(ctx, q.key, st.version, result.Record, q.policy.Retention())
+		if err != nil {
+			st.degraded = true // go on alone, from the record just loaded
+			continue
+		}
+		if swapped {
+			return answered{result.Decision, e.memory.stored(q.key, result.Record, st)}
+		}
+		st = e.load(ctx, q)
+		if !newest && !st.wantsReading(q.policy) {
+			outcomes = nil
+		}
+	}
+	return answered{Step(q.input(st)).Decision, st}
+}
+
+// load fetches the record, and works out how much time has passed for it.
+func (e *Evaluator) load(ctx context.Context, q question) state {
+	if q.obs.Job {
+		return e.memory.local(q.key)
+	}
+	asked := time.Now()
+	loaded, err := e.store.Load(ctx, q.key)
+	if err != nil {
+		st := e.memory.local(q.key)
+		st.degraded = true
+		return st
+	}
+	return e.memory.loaded(q.key, loaded, asked)
+}
+
+// awaitReading joins the read of this question, or starts it, and waits as long
+// as patience allows. ok is false if there is no new record yet.
+func (e *Evaluator) awaitReading(ctx context.Context, q question) (state, bool) {
+	f := e.reads.join(q, func(ctx context.Context, outcomes []Outcome) state {
+		if obs, err := e.observer.Observe(ctx, q.key.Ref, q.key.Metric); err == nil && obs.Target == q.key.Target {
+			q.obs = obs
+		}
+		return e.commit(ctx, q, e.load(ctx, q), outcomes, false).state
+	})
+	if !e.reads.wait(ctx, f) {
+		return state{}, false
+	}
+	return e.memory.since(f.result), true
+}
+
+// Decisions returns the last decision of every key that this process has been
+// asked about lately.
+func (e *Evaluator) Decisions() []Decision { return e.memory.decisions() }
+
+// Forget replaces what is remembered of an object's policies by nothing: the next
+// decision starts without windows, events and cooldown. It returns how many
+// records there were.
+func (e *Evaluator) Forget(ctx context.Context, namespace, name string) (int, error) {
+	forgotten := 0
+	for _, d := range e.memory.decisions() {
+		if d.Key.Namespace != namespace || d.Key.Name != name {
+			continue
+		}
+		if err := e.forget(ctx, d.Key); err != nil {
+			return forgotten, err
+		}
+		forgotten++
+	}
+	return forgotten, nil
+}
+
+func (e *Evaluator) forget(ctx context.Context, key Key) error {
+	for range maxSwaps {
+		loaded, err := e.store.Load(ctx, key)
+		if err != nil {
+			return fmt.Errorf("forget %s: %w", key, err)
+		}
+		empty := Record{Time: loaded.Now, Seeded: true, Replicas: loaded.Record.Replicas, Served: loaded.Record.Replicas}
+		swapped, err := e.store.Swap(ctx, key, loaded.Version, empty, time.Hour)
+		if err != nil {
+			return fmt.Errorf("forget %s: %w", key, err)
+		}
+		if swapped {
+			e.memory.forget(key)
+			return nil
+		}
+	}
+	return fmt.Errorf("forget %s: other writers were faster %d times; try again", key, maxSwaps)
+}

@@ -1,0 +1,221 @@
+package scaling
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dashpot-project/dashpot/pkg/algorithm"
+)
+
+// Explanation is a decision in words and JSON: the answer to "why did it (not)
+// scale?".
+type Explanation struct {
+	Policy Key       `json:"policy"`
+	Mode   Mode      `json:"mode"`
+	At     time.Time `json:"at"`
+	// Why is the decision's reason in one sentence.
+	Why   string `json:"why"`
+	Error string `json:"error,omitempty"`
+	// Replicas and Awake are what was decided, Active and Value what is answered.
+	Replicas int32   `json:"replicas"`
+	Awake    bool    `json:"awake"`
+	Active   bool    `json:"active"`
+	Value    float64 `json:"value"`
+
+	Current     int32            `json:"current"`
+	Status      int32            `json:"status"`
+	Bounds      algorithm.Bounds `json:"bounds"`
+	Triggers    []TriggerTrace   `json:"triggers,omitempty"`
+	Recommended int32            `json:"recommended"`
+	Stabilized  *Checked         `json:"stabilized,omitempty"`
+	Limited     *Checked         `json:"limited,omitempty"`
+	Cooldown    *Cooldown        `json:"cooldown,omitempty"`
+	Conditions  []Condition      `json:"conditions"`
+	Warnings    []string         `json:"warnings,omitempty"`
+}
+
+// Cooldown says how long the workload stays awake without work. Ours and KEDA's
+// add up, because KEDA starts to count when we stop being active.
+type Cooldown struct {
+	LastActive time.Time `json:"lastActive,omitzero"`
+	Until      time.Time `json:"until,omitzero"`
+	Over       bool      `json:"over"`
+	// KEDASeconds is KEDA's cooldownPeriod, EarliestZero the sum of both.
+	KEDASeconds  int       `json:"kedaCooldownPeriod"`
+	EarliestZero time.Time `json:"earliestZero,omitzero"`
+}
+
+// Condition is one finding, with the HPA's own type and reason words where the HPA
+// has them.
+type Condition struct {
+	Type    string `json:"type"`
+	Status  bool   `json:"status"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// TransparentBehavior is the HPA behavior that passes a decided count on untouched,
+// as a ScaledObject's advanced.horizontalPodAutoscalerConfig.behavior.
+const TransparentBehavior = `behavior:
+  scaleUp:
+    tolerance: "0"
+    stabilizationWindowSeconds: 0
+    selectPolicy: Max
+    policies: [{type: Pods, value: 100000, periodSeconds: 1}]
+  scaleDown:
+    tolerance: "0"
+    stabilizationWindowSeconds: 0
+    selectPolicy: Max
+    policies: [{type: Pods, value: 100000, periodSeconds: 1}]
+`
+
+// Explain puts a decision into words.
+func Explain(d Decision) Explanation {
+	e := Explanation{
+		Policy: d.Key, Mode: d.Mode, At: d.At, Why: d.Why(),
+		Replicas: d.Replicas, Awake: d.Awake, Active: d.Active, Value: d.Value.Float(),
+		Current: d.Current, Status: d.Status, Bounds: d.Bounds,
+		Triggers: d.Triggers, Recommended: d.Recommended,
+		Conditions: conditions(d), Warnings: d.Warnings,
+	}
+	if d.Err != nil {
+		e.Error = d.Err.Error()
+	}
+	if d.Stabilized.Reason != "" {
+		e.Stabilized = &d.Stabilized
+	}
+	if d.Limited.Reason != "" {
+		e.Limited = &d.Limited
+	}
+	if d.CanSleep && d.Mode != PassThrough {
+		e.Cooldown = cooldown(d)
+	}
+	return e
+}
+
+func cooldown(d Decision) *Cooldown {
+	c := &Cooldown{Over: d.Over, KEDASeconds: int(d.KEDACooldown / time.Second)}
+	if d.EverActive {
+		c.LastActive, c.Until = d.LastActive, d.CooldownUntil
+		c.EarliestZero = d.CooldownUntil.Add(d.KEDACooldown)
+	}
+	return c
+}
+
+// Why is the decision's reason in one sentence, without times that move on while
+// nothing changes.
+func (d Decision) Why() string {
+	switch {
+	case d.Err != nil:
+		return "no answer: " + oneLine(d.Err)
+	case d.Held != nil:
+		return fmt.Sprintf("held at %d: %s", d.Current, oneLine(d.Held))
+	case d.Mode == PassThrough:
+		return d.whyPassThrough()
+	case !d.Awake && d.Current == 0:
+		return "asleep: no trigger is above its activation threshold"
+	case !d.Awake:
+		return fmt.Sprintf("no work for the cooldown: KEDA may scale from %d to zero", d.Current)
+	}
+	return d.whyStabilised()
+}
+
+func (d Decision) whyPassThrough() string {
+	if !d.Active {
+		return "inactive: no trigger is above its activation threshold"
+	}
+	return fmt.Sprintf("%s asks for %d; the HPA's own behavior applies", d.decider(), d.Recommended)
+}
+
+func (d Decision) whyStabilised() string {
+	var b strings.Builder
+	switch {
+	case d.Over:
+		fmt.Fprintf(&b, "no work for the cooldown, on the way to %d", d.Stabilized.Replicas)
+	case d.Fallback:
+		fmt.Fprintf(&b, "fallback asks for %d", d.Recommended)
+	default:
+		fmt.Fprintf(&b, "%s asks for %d", d.decider(), d.Recommended)
+	}
+	if d.Stabilized.Reason == algorithm.ScaleDownStabilized || d.Stabilized.Reason == algorithm.ScaleUpStabilized {
+		fmt.Fprintf(&b, "; %s holds %d", d.Stabilized.Reason, d.Stabilized.Replicas)
+	}
+	if d.Limited.Reason != "" && d.Limited.Reason != algorithm.DesiredWithinRange {
+		fmt.Fprintf(&b, "; %s allows %d", d.Limited.Reason, d.Limited.Replicas)
+	}
+	if d.Replicas != d.Limited.Replicas {
+		fmt.Fprintf(&b, "; at least %d while awake", d.Replicas)
+	}
+	if d.Degraded {
+		b.WriteString("; the store does not answer, so nothing shrinks")
+	}
+	return b.String()
+}
+
+// decider names the trigger that asked for most.
+func (d Decision) decider() string {
+	if d.Decider < 0 {
+		return "no trigger"
+	}
+	return d.Triggers[d.Decider].Query
+}
+
+// oneLine joins the parts of a joined error.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+func conditions(d Decision) []Condition {
+	list := []Condition{scalingActive(d)}
+	if r := d.Stabilized.Reason; r != "" {
+		list = append(list, Condition{"AbleToScale", true, string(r), until("the windows give "+replicas(d.Stabilized.Replicas), d.Stabilized.Until)})
+	}
+	if r := d.Limited.Reason; r != "" {
+		list = append(list, Condition{"ScalingLimited", r != algorithm.DesiredWithinRange, string(r), until("policies and bounds give "+replicas(d.Limited.Replicas), d.Limited.Until)})
+	}
+	if d.Held != nil {
+		list = append(list, Condition{"Held", true, "Held", d.Why()})
+	}
+	if d.Degraded {
+		list = append(list, Condition{"Degraded", true, "StoreUnreachable", "decided from this replica's memory; counts only rise until the store answers"})
+	}
+	if d.OpenLoop {
+		list = append(list, Condition{"OpenLoop", true, "NotObserved", "the cluster is not observed: the last decision is taken as applied"})
+	}
+	if d.Mode == Stabilised && d.HPA.Target > 0 && len(d.HPA.Opaque) > 0 {
+		list = append(list, Condition{"HPANotTransparent", true, "HPANotTransparent",
+			fmt.Sprintf("HPA %s changes what was decided: %s. Set in the ScaledObject, advanced.horizontalPodAutoscalerConfig:\n%s", d.HPA.Name, strings.Join(d.HPA.Opaque, "; "), TransparentBehavior)})
+	}
+	if d.Swallowed {
+		list = append(list, Condition{"SwallowedByTolerance", true, "SwallowedByTolerance",
+			fmt.Sprintf("no value takes HPA %s from %d to %d replicas: the step lies inside its tolerance. Set in the ScaledObject, advanced.horizontalPodAutoscalerConfig:\n%s", d.HPA.Name, d.Current, d.Replicas, TransparentBehavior)})
+	}
+	if d.ZeroReason != "" {
+		list = append(list, Condition{"ScaledToZero", true, "NotByDashpot", d.ZeroReason})
+	}
+	return list
+}
+
+// scalingActive says with upstream's reasons whether the triggers could be used.
+func scalingActive(d Decision) Condition {
+	for _, err := range []error{d.Err, d.Held} {
+		if err != nil {
+			return Condition{"ScalingActive", false, "FailedGetExternalMetric", oneLine(err)}
+		}
+	}
+	return Condition{"ScalingActive", true, "ValidMetricFound", fmt.Sprintf("%s asks for %s", d.decider(), replicas(d.Recommended))}
+}
+
+func replicas(n int32) string {
+	if n == 1 {
+		return "1 replica"
+	}
+	return fmt.Sprintf("%d replicas", n)
+}
+
+// until adds when something ends by itself, where it does.
+func until(message string, end time.Time) string {
+	if end.IsZero() {
+		return message
+	}
+	return message + " until " + end.UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,99 @@
+package scaling
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/dashpot-project/dashpot/pkg/algorithm"
+)
+
+// Source reads numbers.
+type Source interface {
+	// Read answers queries, all of one server, in order: one outcome each. It
+	// returns by the context's end at the latest.
+	Read(ctx context.Context, queries []Query) []Outcome
+}
+
+// Outcome is one answer of a source: a finite value that is not negative, or the
+// reason why there is none.
+type Outcome struct {
+	Value float64
+	Err   error
+}
+
+// ErrNoData is wrapped by an outcome whose source answered without a number.
+var ErrNoData = errors.New("no data")
+
+// Store keeps records, shared by all replicas, and owns the clock. It does no
+// arithmetic.
+type Store interface {
+	// Load returns the record of a key and the store's time, of one moment. A key
+	// without a record is not an error.
+	Load(ctx context.Context, key Key) (Loaded, error)
+	// Swap replaces the record of a key if it is still the one with that version,
+	// and keeps the new one for ttl. It reports whether it did.
+	Swap(ctx context.Context, key Key, version Version, next Record, ttl time.Duration) (bool, error)
+}
+
+// Version identifies one stored record; empty where there is none. It is a random
+// token: a counter can repeat after a failover.
+type Version string
+
+// Loaded is what a store knows of a key.
+type Loaded struct {
+	// Record is the zero Record where Found is false.
+	Record  Record
+	Found   bool
+	Version Version
+	// Now is the store's clock.
+	Now time.Time
+}
+
+// Observer sees what the cluster shows of a workload.
+type Observer interface {
+	// Observe returns what is known of the object's workload and of the HPA that
+	// asks for the metric. An object not seen yet is ErrUnobserved, never zero
+	// replicas; it waits a moment for it, within the context.
+	Observe(ctx context.Context, ref Ref, metric string) (Observation, error)
+}
+
+// ErrUnobserved is wrapped when the cluster shows nothing (yet) of an object.
+var ErrUnobserved = errors.New("not observed")
+
+// Observation is what the cluster shows of a workload.
+type Observation struct {
+	// OpenLoop: nothing is observed; the last served count is taken as applied.
+	// Every other field is then a default.
+	OpenLoop bool
+	// Job: the object is a ScaledJob, which is served without a record.
+	Job bool
+	// Target names the scale target, as apps/Deployment/worker.
+	Target string
+	// Spec and Status are spec.replicas and status.replicas of the scale target.
+	Spec, Status int32
+	// Bounds are those of the HPA: at least 1, and maxReplicaCount.
+	Bounds algorithm.Bounds
+	// ToZero: the workload may be switched off: minReplicaCount is 0, or
+	// idleReplicaCount is set.
+	ToZero bool
+	// Cooldown is KEDA's own cooldownPeriod, which adds to ours.
+	Cooldown time.Duration
+	// ValueType: the trigger or HPA uses metricType Value, which cannot be served.
+	ValueType bool
+	// ZeroReason says in words who scaled to zero, when it was not us.
+	ZeroReason string
+	HPA        HPA
+}
+
+// HPA is what is seen of the HPA that asks for a metric.
+type HPA struct {
+	Name string
+	// Target is its AverageValue target for the metric; 0 if it does not ask for it.
+	Target algorithm.Milli
+	// Tolerance is what it applies. Meaningful if Target is not 0.
+	Tolerance algorithm.Tolerance
+	// Opaque lists what keeps it from being transparent, in words: empty if it
+	// passes counts on untouched.
+	Opaque []string
+}

@@ -1,0 +1,204 @@
+package scaling
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// unseenLimit is the oldest that a record may be for a process that has never seen
+// its key: beyond it, nobody can say whether time passed or a clock jumped.
+const unseenLimit = time.Minute
+
+// idleLimit is how long a key that nobody asks about is remembered.
+const idleLimit = time.Hour
+
+// state is a record at one moment, ready to be stepped.
+type state struct {
+	record  Record
+	version Version
+	now     time.Time // the store's clock
+	elapsed time.Duration
+	blind   bool
+	unsaved bool
+	// adrift: the store's clock is behind the record, so its age is unknown.
+	adrift   bool
+	degraded bool
+	// at is this process's clock at that moment.
+	at time.Time
+}
+
+// wantsReading reports whether the readings on file are too old for the policy, or
+// answer other questions than it asks.
+func (st state) wantsReading(p *Policy) bool {
+	r := st.record
+	if st.blind || st.adrift || len(r.Readings) != len(p.Triggers) {
+		return true
+	}
+	for i, t := range p.Triggers {
+		if r.Readings[i].Query != t.Query.String() {
+			return true
+		}
+	}
+	return r.Clock+st.elapsed-r.ReadAt >= p.Interval
+}
+
+// memory is what this process knows of the keys it has been asked about: enough to
+// bound what a wrong clock can do, and to go on while the store is away. It uses
+// this process's monotonic clock and no other.
+type memory struct {
+	mu    sync.Mutex
+	known map[Key]*memo
+	swept time.Time
+}
+
+type memo struct {
+	decision Decision
+	// record as it was at the moment seen, age after it was made.
+	record Record
+	seen   time.Time
+	age    time.Duration
+	has    bool
+	// unsaved: record was changed while the store was away.
+	unsaved bool
+	used    time.Time
+}
+
+func newMemory() *memory { return &memory{known: map[Key]*memo{}} }
+
+// memo returns the memo of a key, and forgets keys that nobody has asked about for
+// long. The caller holds the lock.
+func (m *memory) memo(key Key, now time.Time) *memo {
+	if now.Sub(m.swept) > time.Minute {
+		m.swept = now
+		for k, v := range m.known {
+			if now.Sub(v.used) > idleLimit {
+				delete(m.known, k)
+			}
+		}
+	}
+	known, ok := m.known[key]
+	if !ok {
+		known = &memo{}
+		m.known[key] = known
+	}
+	known.used = now
+	return known
+}
+
+// loaded turns what the store answered into a state. asked is this process's clock
+// before the question went out, so that no delay can make time look shorter.
+func (m *memory) loaded(key Key, l Loaded, asked time.Time) state {
+	now := time.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.memo(key, now)
+	st := state{version: l.Version, now: l.Now, at: now}
+	switch {
+	case !l.Found && known.has: // the store lost it; this process did not
+		st.record, st.elapsed, st.unsaved = known.record, known.elapsed(now), true
+	case l.Found:
+		st.record = l.Record
+		st.elapsed, st.blind, st.adrift = known.bound(l.Now.Sub(l.Record.Time), now)
+	}
+	if known.unsaved && l.Found {
+		mine, theirs := advance(known.record, known.elapsed(now), l.Now), advance(st.record, st.elapsed, l.Now)
+		st.record, st.elapsed, st.unsaved = theirs.Union(mine), 0, true
+	}
+	if l.Found || known.has {
+		known.record, known.seen, known.age, known.has = st.record, asked, st.elapsed, true
+	}
+	known.unsaved = st.unsaved
+	return st
+}
+
+// bound limits a difference of the store's clock to what this process knows can
+// have passed. adrift: the store's clock went backwards.
+func (k *memo) bound(diff time.Duration, now time.Time) (elapsed time.Duration, blind, adrift bool) {
+	if !k.has {
+		if diff < 0 || diff > unseenLimit {
+			return 0, true, false
+		}
+		return diff, false, false
+	}
+	return min(max(diff, 0), k.elapsed(now)), false, diff < 0
+}
+
+// elapsed is how much time has passed, at most, since the remembered record was
+// made.
+func (k *memo) elapsed(now time.Time) time.Duration { return now.Sub(k.seen) + k.age }
+
+// advance moves a record's clock, and anchors it to the store's.
+func advance(r Record, by time.Duration, now time.Time) Record {
+	r.Clock += by
+	r.Time = now
+	return r
+}
+
+// local is the state of a key as far as this process remembers it.
+func (m *memory) local(key Key) state {
+	now := time.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.memo(key, now)
+	st := state{record: known.record, now: now, at: now}
+	if known.has {
+		st.elapsed = known.elapsed(now)
+	}
+	return st
+}
+
+// keep remembers a record that only this process has.
+func (m *memory) keep(key Key, r Record, st state) state {
+	return m.remember(key, r, st, st.degraded)
+}
+
+// stored remembers a record that was swapped in.
+func (m *memory) stored(key Key, r Record, st state) state {
+	return m.remember(key, r, st, false)
+}
+
+func (m *memory) remember(key Key, r Record, st state, unsaved bool) state {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.memo(key, time.Now())
+	known.record, known.seen, known.age, known.has, known.unsaved = r, st.at, 0, true, unsaved
+	return state{record: r, now: st.now, at: st.at, degraded: st.degraded}
+}
+
+// since brings a state up to this moment.
+func (m *memory) since(st state) state {
+	now := time.Now()
+	passed := now.Sub(st.at)
+	st.elapsed += passed
+	st.now, st.at = st.now.Add(passed), now
+	return st
+}
+
+func (m *memory) forget(key Key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.known, key)
+}
+
+func (m *memory) decided(d Decision) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.memo(d.Key, time.Now()).decision = d
+}
+
+func (m *memory) decisions() []Decision {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := make([]Decision, 0, len(m.known))
+	for _, known := range m.known {
+		if !known.decision.Key.isZero() {
+			list = append(list, known.decision)
+		}
+	}
+	slices.SortFunc(list, func(a, b Decision) int { return strings.Compare(a.Key.String(), b.Key.String()) })
+	return list
+}
+
+func (k Key) isZero() bool { return k == Key{} }

@@ -1,0 +1,108 @@
+package scaling
+
+import (
+	"time"
+
+	"github.com/dashpot-project/dashpot/pkg/algorithm"
+)
+
+// Ref names the object that carries a policy.
+type Ref struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+// KindScaledObject is the Kind of a policy that reaches us through KEDA.
+const KindScaledObject = "ScaledObject"
+
+// Key names one record: whose it is, which workload it scales and by which
+// metric. Two triggers of one ScaledObject have two records; so has one
+// ScaledObject before and after it is pointed at another workload.
+type Key struct {
+	Ref
+	Target string `json:"target"`
+	Metric string `json:"metric"`
+}
+
+// String is the key as one path: Kind/namespace/name/target/metric.
+func (k Key) String() string {
+	return k.Kind + "/" + k.Namespace + "/" + k.Name + "/" + k.Target + "/" + k.Metric
+}
+
+// Policy is what a user asked for. It is immutable once parsed, and safe to share.
+type Policy struct {
+	// Metric is the metric's name as KEDA's HPA knows it, without KEDA's sN- prefix.
+	Metric string
+	// Target is the HPA's AverageValue target for Metric.
+	Target algorithm.Milli
+	// Invalid says why the policy cannot be followed, every problem at once; nil
+	// for a good one. Metric and Target are set all the same: KEDA must always be
+	// told a name.
+	Invalid error
+	// Warnings are problems that do not keep the policy from working.
+	Warnings []string
+
+	Triggers []Trigger
+	// Behavior is nil in pass-through: the HPA's own windows and policies apply.
+	Behavior *algorithm.Behavior
+	// Cooldown is how long after the last active reading a stabilised workload
+	// stays awake, at least; the scale-down window counts too.
+	Cooldown time.Duration
+	// Interval is how old readings may be before the triggers are read again.
+	Interval time.Duration
+	// Min and Max override the observed bounds of a stabilised policy.
+	Min, Max *int32
+	Fallback *Fallback
+	// Shadow decides and reports, but sends what pass-through would send.
+	Shadow bool
+}
+
+// Stabilised reports whether the windows and policies are ours.
+func (p *Policy) Stabilised() bool { return p.Behavior != nil }
+
+// Trigger is one number to read and what it means.
+type Trigger struct {
+	// Type is the trigger's type, in KEDA's words: redis, redis-streams.
+	Type string
+	// Target is how much of the reading one replica takes.
+	Target algorithm.Milli
+	// Activation is the threshold that a reading must exceed to be work.
+	Activation float64
+	// Query says what to read. Only the source that parsed it looks inside.
+	Query Query
+}
+
+// Query is one question to one server.
+type Query interface {
+	// Server identifies the server and the credentials. Queries of one server are
+	// read together, and share its fate when it is slow or down.
+	Server() string
+	// String names what is read, for traces and logs, without credentials.
+	String() string
+}
+
+// Fallback replaces the recommendation when readings have failed for long.
+type Fallback struct {
+	After    time.Duration
+	Replicas int32
+	// Static obeys Replicas even below the current count.
+	Static bool
+}
+
+// quiet is how long after the last active reading a workload may be put to sleep.
+func (p *Policy) quiet() time.Duration {
+	if p.Behavior == nil {
+		return p.Cooldown
+	}
+	return max(p.Cooldown, p.Behavior.ScaleDown.Window)
+}
+
+// Retention is how long a record of this policy must outlive its last use.
+func (p *Policy) Retention() time.Duration {
+	longest := max(p.quiet(), algorithm.MaxWindow)
+	if p.Behavior != nil {
+		longest = max(longest, p.Behavior.LongestPeriod())
+	}
+	return longest + time.Hour
+}

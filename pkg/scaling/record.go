@@ -1,0 +1,138 @@
+package scaling
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dashpot-project/dashpot/pkg/algorithm"
+)
+
+// RecordVersion is the layout of a Record as it is stored.
+const RecordVersion = 1
+
+// ErrNewerRecord is returned for a record that a later release wrote.
+var ErrNewerRecord = errors.New("record was written by a newer release")
+
+// Record is all that is remembered for one key. It is a value: nothing writes to
+// the slices of a Record that has been handed on.
+//
+// Every time but Time is on the record's own clock, which starts at 0 and only
+// elapses, so that no wall clock that jumps can age a window.
+type Record struct {
+	// Time is the store's clock when the record was made, the anchor from which
+	// the next step computes what has elapsed.
+	Time time.Time `json:"time"`
+	// Clock is the record's own clock at that moment.
+	Clock time.Duration `json:"clock"`
+	// Seeded: the record has a past. One that has not is a key without memory.
+	Seeded bool `json:"seeded,omitempty"`
+
+	// Readings has one entry per trigger.
+	Readings []Reading `json:"readings,omitempty"`
+	// ReadAt is when the triggers were last read, with or without success.
+	ReadAt time.Duration `json:"readAt,omitempty"`
+	// GoodAt is when all of them last answered.
+	GoodAt time.Duration `json:"goodAt,omitempty"`
+
+	// SeenSince is when the last gap or blind time ended.
+	SeenSince time.Duration `json:"seenSince,omitempty"`
+
+	// Recommended is the last recommendation, before windows and limits.
+	Recommended int32             `json:"recommended,omitempty"`
+	History     algorithm.History `json:"history"`
+	Events      []algorithm.Event `json:"events,omitempty"`
+
+	// LastActive is when a reading last was work; meaningful if EverActive.
+	LastActive time.Duration `json:"lastActive,omitempty"`
+	EverActive bool          `json:"everActive,omitempty"`
+	// Active is what was last answered.
+	Active bool `json:"active,omitempty"`
+
+	// Served is the count last decided, Replicas the count last observed, at
+	// EvaluatedAt.
+	Served      int32         `json:"served,omitempty"`
+	Replicas    int32         `json:"replicas,omitempty"`
+	EvaluatedAt time.Duration `json:"evaluatedAt,omitempty"`
+}
+
+// Reading is the last answer for one trigger.
+type Reading struct {
+	// Query is what was read. A reading serves only a trigger that asks the same.
+	Query string  `json:"query"`
+	Value float64 `json:"value"`
+	// At is when Value was read; a failure after it leaves both in place.
+	At time.Duration `json:"at"`
+	// Known is false until a value was read.
+	Known bool `json:"known,omitempty"`
+	// Error is why the last attempt failed, empty if it did not.
+	Error string `json:"error,omitempty"`
+}
+
+// Failed reports whether the last attempt to read failed.
+func (r Reading) Failed() bool { return r.Error != "" || !r.Known }
+
+type storedRecord struct {
+	V int `json:"v"`
+	Record
+}
+
+// MarshalRecord encodes a record for a store.
+func MarshalRecord(r Record) ([]byte, error) {
+	data, err := json.Marshal(storedRecord{RecordVersion, r})
+	if err != nil {
+		return nil, fmt.Errorf("encode record: %w", err)
+	}
+	return data, nil
+}
+
+// UnmarshalRecord decodes what MarshalRecord wrote, in this release or an older
+// one. A newer layout is ErrNewerRecord.
+func UnmarshalRecord(data []byte) (Record, error) {
+	var version struct {
+		V int `json:"v"`
+	}
+	if err := json.Unmarshal(data, &version); err != nil {
+		return Record{}, fmt.Errorf("decode record: %w", err)
+	}
+	if version.V > RecordVersion {
+		return Record{}, fmt.Errorf("%w: layout %d, this release knows %d", ErrNewerRecord, version.V, RecordVersion)
+	}
+	var stored storedRecord
+	if err := json.Unmarshal(data, &stored); err != nil {
+		return Record{}, fmt.Errorf("decode record: %w", err)
+	}
+	return stored.Record, nil
+}
+
+// Union returns r with all that other remembers and r does not: samples, the
+// later active time, events if r has none. Both are of one key; other's clock is
+// shifted so that both clocks show the same moment. No window and no cooldown
+// ends earlier by it.
+func (r Record) Union(other Record) Record {
+	shift := r.Clock - other.Clock
+	moved := algorithm.History{Highs: shiftSamples(other.History.Highs, shift), Lows: shiftSamples(other.History.Lows, shift)}
+	r.History = r.History.Merge(moved)
+	if last := other.LastActive + shift; other.EverActive && (!r.EverActive || last > r.LastActive) {
+		r.LastActive, r.EverActive = last, true
+	}
+	r.Active = r.Active || other.Active
+	r.Seeded = r.Seeded || other.Seeded
+	if len(r.Events) == 0 {
+		r.Events = make([]algorithm.Event, 0, len(other.Events))
+		for _, e := range other.Events {
+			r.Events = append(r.Events, algorithm.Event{At: e.At + shift, Change: e.Change})
+		}
+	}
+	return r
+}
+
+func shiftSamples(samples []algorithm.Sample, by time.Duration) []algorithm.Sample {
+	moved := slices.Clone(samples)
+	for i := range moved {
+		moved[i].At += by
+	}
+	return moved
+}

@@ -1,0 +1,267 @@
+package scaling
+
+import (
+	"time"
+
+	"github.com/dashpot-project/dashpot/pkg/activation"
+	"github.com/dashpot-project/dashpot/pkg/algorithm"
+)
+
+// GapLimit is how long nobody may ask before the silence counts as a gap: three
+// syncs of the HPA controller at its default of 15 s.
+const GapLimit = 45 * time.Second
+
+// maxPeriod is the longest policy period that Kubernetes accepts. A pass-through
+// policy has no periods of its own, and keeps events for one that it may get.
+const maxPeriod = 30 * time.Minute
+
+// moveResolution is how exactly the evaluation before a move is dated. Finer would
+// only make many callers of one moment compete to store the same.
+const moveResolution = 250 * time.Millisecond
+
+// Input is everything a decision depends on.
+type Input struct {
+	Key         Key
+	Policy      *Policy
+	Record      Record
+	Observation Observation
+	// Now is the store's clock. It dates the decision and the next record, and
+	// nothing is computed from it.
+	Now time.Time
+	// Elapsed is what the record's clock has to advance. Never negative.
+	Elapsed time.Duration
+	// Blind: nobody knows how much time has passed since the record was made.
+	Blind bool
+	// Outcomes are fresh readings, one per trigger; nil if the record's serve.
+	Outcomes []Outcome
+	// Unsaved: the record holds something that the store does not have yet.
+	Unsaved bool
+	// Degraded: the record is what this process remembers, for the store does not
+	// answer. Counts then only rise.
+	Degraded bool
+}
+
+// Result is a decision and what is remembered of it.
+type Result struct {
+	Decision Decision
+	Record   Record
+	// Changed: Record differs from the one given and is to be stored.
+	Changed bool
+}
+
+// Step makes one decision. It is a pure function and never changes its input.
+func Step(in Input) Result {
+	s := newStep(in)
+	if in.Policy.Invalid != nil {
+		s.hold(in.Policy.Invalid)
+		return Result{Decision: s.d, Record: in.Record}
+	}
+	s.seed()
+	s.noteMove()
+	s.takeOutcomes()
+	if err := s.recommend(); err != nil {
+		s.activity()
+		s.hold(err)
+	} else {
+		s.activity()
+		if in.Policy.Stabilised() {
+			s.stabilise()
+		} else {
+			s.passThrough()
+		}
+		s.encode()
+	}
+	return s.finish()
+}
+
+// step is the working state of one Step.
+type step struct {
+	in  Input
+	p   *Policy
+	obs Observation
+	rec Record
+	now time.Duration
+	// current and status are P and S: observed, or in open loop and in shadow the
+	// last served count.
+	current, status int32
+	bounds          algorithm.Bounds
+	fresh           bool // outcomes were taken
+	changed         bool
+	desired         int32
+	working         bool // a reading is above its activation threshold
+	wasActive       bool
+	canSleep        bool
+	d               Decision
+}
+
+func newStep(in Input) *step {
+	s := &step{in: in, p: in.Policy, obs: in.Observation, rec: in.Record, now: in.Record.Clock + in.Elapsed, changed: in.Unsaved}
+	s.current, s.status = s.obs.Spec, s.obs.Status
+	if s.simulated() && (s.rec.Seeded || s.obs.OpenLoop) {
+		s.current, s.status = s.rec.Served, s.rec.Served
+	}
+	s.bounds = s.obs.Bounds
+	if s.p.Min != nil {
+		s.bounds.Min = *s.p.Min
+	}
+	if s.p.Max != nil {
+		s.bounds.Max = *s.p.Max
+	}
+	s.canSleep = s.obs.ToZero
+	if s.obs.OpenLoop && s.p.Min != nil {
+		s.canSleep = *s.p.Min == 0
+	}
+	s.wasActive = s.rec.Active || (!s.rec.Seeded && s.current > 0)
+	s.d = Decision{
+		Key: in.Key, Mode: s.mode(), At: in.Now,
+		Current: s.current, Status: s.status, Bounds: s.bounds,
+		OpenLoop: s.obs.OpenLoop, Degraded: in.Degraded, Decider: -1,
+		CanSleep: s.canSleep, KEDACooldown: s.obs.Cooldown,
+		HPA: s.obs.HPA, ZeroReason: s.obs.ZeroReason, Warnings: s.p.Warnings,
+	}
+	return s
+}
+
+func (s *step) mode() Mode {
+	switch {
+	case s.p.Shadow && s.p.Stabilised():
+		return Shadow
+	case s.p.Stabilised():
+		return Stabilised
+	}
+	return PassThrough
+}
+
+// simulated: the count moves as decided, not as observed.
+func (s *step) simulated() bool { return s.obs.OpenLoop || s.mode() == Shadow }
+
+// floor is the count below which an awake workload does not go.
+func (s *step) floor() int32 { return max(1, s.bounds.Min) }
+
+// wall turns a moment of the record's clock into one of the store's.
+func (s *step) wall(at time.Duration) time.Time { return s.in.Now.Add(at - s.now) }
+
+// seed gives a record without memory its first: a workload that runs counts as
+// just active and keeps its count for a window; one that does not stays asleep.
+// Time that nobody can measure ends like that too, except that it is no activity.
+func (s *step) seed() {
+	if s.rec.Seeded && !s.in.Blind {
+		return
+	}
+	s.changed = true
+	s.sighted(s.current)
+	if s.rec.Seeded {
+		return
+	}
+	s.rec.Seeded = true
+	if s.current > 0 {
+		s.rec.LastActive, s.rec.EverActive = s.now, true
+	}
+	s.rec.Replicas = s.current
+	s.rec.Served = s.current
+}
+
+// sighted ends a time without sight: the count stands as a recommendation of this
+// moment, for the scale-down window only.
+func (s *step) sighted(count int32) {
+	s.rec.SeenSince = s.now
+	if count > 0 {
+		s.rec.History = s.rec.History.AddHigh(s.now, count)
+	}
+}
+
+// noteMove records a scale event when the observed count has moved towards the
+// count that was served: clipped to it, because what lies beyond is somebody
+// else's, and dated with the evaluation before the move was seen, which is the one
+// that the HPA acted on. What KEDA does between zero and the floor is no event.
+func (s *step) noteMove() {
+	if s.simulated() || s.current == s.rec.Replicas {
+		return
+	}
+	s.changed = true
+	from, to := s.rec.Replicas, s.current
+	if to > from {
+		from = max(from, s.floor())
+		to = min(to, s.rec.Served)
+		to = max(to, from)
+	} else {
+		to = min(from, max(to, s.rec.Served))
+	}
+	s.rec.Events = algorithm.AddEvent(s.rec.Events, algorithm.Event{At: s.rec.EvaluatedAt, Change: to - from}, s.keepEvents())
+}
+
+func (s *step) keepEvents() time.Duration {
+	if s.p.Stabilised() {
+		return s.p.Behavior.LongestPeriod()
+	}
+	return maxPeriod
+}
+
+// hold keeps the count where it is because of err. Where nothing runs, or nobody
+// knows what runs, there is nothing to keep and the error itself is the answer.
+func (s *step) hold(err error) {
+	running := s.current
+	if s.mode() == Shadow && !s.obs.OpenLoop {
+		running = s.obs.Spec
+	}
+	if running <= 0 {
+		s.d.Err = err
+		return
+	}
+	s.d.Held = err
+	s.d.Replicas, s.d.Awake, s.d.Active = s.current, true, true
+	target := s.hpaTarget()
+	if s.mode() == Stabilised {
+		s.encodeFor(running, target)
+		return
+	}
+	s.d.Value = algorithm.Milli(running) * target
+}
+
+// hpaTarget is the target that the HPA really divides by: the observed one, which
+// lags behind an edit, or the policy's.
+func (s *step) hpaTarget() algorithm.Milli {
+	if s.obs.HPA.Target > 0 {
+		return s.obs.HPA.Target
+	}
+	return s.p.Target
+}
+
+// finish closes the record. An evaluation whose count the workload has not reached
+// yet is stored even if nothing else is new, because its time may date the coming
+// move.
+func (s *step) finish() Result {
+	pending := s.mode() == Stabilised && s.d.Err == nil && s.d.Replicas != s.current &&
+		s.now-s.rec.EvaluatedAt >= moveResolution
+	served, active := s.d.Replicas, s.d.Active
+	if s.d.Err != nil {
+		served, active = s.rec.Served, s.rec.Active
+	}
+	if s.rec.Served != served || s.rec.Active != active || s.rec.Replicas != s.current || pending {
+		s.changed = true
+	}
+	if !s.changed {
+		return Result{Decision: s.d, Record: s.in.Record}
+	}
+	s.rec.Served, s.rec.Active, s.rec.Replicas = served, active, s.current
+	s.rec.Clock, s.rec.EvaluatedAt, s.rec.Time = s.now, s.now, s.in.Now
+	return Result{Decision: s.d, Record: s.rec, Changed: true}
+}
+
+// activity notes when a reading last was work. An edge is dated with the moment
+// at which it was measured, not with the one at which somebody asked.
+func (s *step) activity() {
+	for i := range s.d.Triggers {
+		t := &s.d.Triggers[i]
+		if t.Error != "" || !t.Known || !activation.IsActive(t.Value, t.Activation) {
+			continue
+		}
+		t.Active, s.working = true, true
+		if at := s.rec.Readings[i].At; !s.rec.EverActive || at > s.rec.LastActive {
+			s.rec.LastActive, s.rec.EverActive = at, true
+			s.changed = true
+		}
+	}
+	s.d.EverActive = s.rec.EverActive
+	s.d.LastActive = s.wall(s.rec.LastActive)
+}

@@ -1,0 +1,139 @@
+package scaling
+
+import (
+	"github.com/dashpot-project/dashpot/pkg/activation"
+	"github.com/dashpot-project/dashpot/pkg/algorithm"
+)
+
+// stabilise runs the recommendation through windows, policies and bounds, and
+// decides whether the workload may sleep.
+func (s *step) stabilise() {
+	sleep := activation.Policy{CanSleep: s.canSleep, Quiet: s.p.quiet()}
+	s.d.Over = s.canSleep && !s.working && s.inSight() && (!s.rec.EverActive || sleep.Over(s.rec.LastActive, s.now))
+	if s.rec.EverActive {
+		s.d.CooldownUntil = s.wall(sleep.Until(s.rec.LastActive))
+	}
+	decided := s.count()
+	s.remember()
+
+	asleep := sleep.Asleep(s.d.Over, decided, s.current, s.floor())
+	if s.in.Degraded {
+		decided = max(decided, s.current)
+		asleep = asleep && !s.wasActive
+	}
+	s.d.Awake = !asleep
+	switch {
+	case !asleep:
+		s.d.Replicas = max(decided, s.floor())
+	case s.current > 0 && !s.simulated(): // waiting for KEDA's own cooldown
+		s.d.Replicas = s.floor()
+	}
+}
+
+// inSight: a scale-down window has been seen since the last time without sight.
+// What has come down to its floor has nothing to be held for.
+func (s *step) inSight() bool {
+	return s.current <= s.floor() || s.now-s.rec.SeenSince >= s.downWindow()
+}
+
+// count is the number of replicas after windows, policies and bounds. A count
+// outside the bounds is brought back at once, as the HPA does. When work is over,
+// the floor is the wish and no window holds it. Limits are computed from at least
+// one replica, so that a Percent-only policy can still wake a workload.
+func (s *step) count() int32 {
+	b, from := *s.p.Behavior, max(1, s.current)
+	wish := s.desired
+	switch {
+	case s.current > s.bounds.Max:
+		s.d.Limited = Checked{Replicas: s.bounds.Max, Reason: algorithm.TooManyReplicas}
+		return s.bounds.Max
+	case s.current > 0 && s.current < s.bounds.Min:
+		s.d.Limited = Checked{Replicas: s.bounds.Min, Reason: algorithm.TooFewReplicas}
+		return s.bounds.Min
+	case s.d.Over:
+		wish = s.floor()
+		s.d.Stabilized = Checked{Replicas: wish, Reason: algorithm.ReadyForNewScale}
+	default:
+		held := algorithm.Stabilize(from, s.desired, s.rec.History, s.now, b)
+		s.d.Stabilized = Checked{Replicas: held.Replicas, Reason: held.Reason}
+		if held.Until > 0 {
+			s.d.Stabilized.Until = s.wall(held.Until)
+		}
+		wish = held.Replicas
+	}
+	limited := algorithm.Limit(from, wish, s.bounds, b, s.rec.Events, s.now)
+	s.d.Limited = Checked{Replicas: limited.Replicas, Reason: limited.Reason}
+	if limited.Until > 0 {
+		s.d.Limited.Until = s.wall(limited.Until)
+	}
+	return limited.Replicas
+}
+
+// remember adds a fresh recommendation to the windows. Upstream adds the count
+// before windows and limits, after it has used them; so do we. A fallback is
+// nothing that was recommended, and is not remembered.
+func (s *step) remember() {
+	if s.fresh && !s.d.Fallback {
+		s.rec.Recommended = s.desired
+		s.rec.History = s.rec.History.Add(s.now, s.desired)
+	}
+}
+
+// passThrough leaves the decision to the HPA. The count is what the HPA's formula
+// gives, without the HPA's windows and policies, which are not ours to know.
+func (s *step) passThrough() {
+	s.remember()
+	s.d.Awake = s.working
+	s.d.Replicas = min(s.desired, s.bounds.Max)
+	if s.working || s.current > 0 {
+		s.d.Replicas = max(s.d.Replicas, s.floor())
+	}
+	if s.in.Degraded {
+		s.d.Replicas = max(s.d.Replicas, s.current)
+		s.d.Awake = s.d.Awake || s.wasActive
+	}
+}
+
+// encode finds the value to send: the count itself where the windows are ours, the
+// reading where they are the HPA's.
+func (s *step) encode() {
+	target := s.hpaTarget()
+	s.d.Active = s.d.Awake
+	switch {
+	case s.mode() == Stabilised:
+		s.encodeFor(s.d.Replicas, target)
+	case s.d.Fallback:
+		s.d.Value = algorithm.Milli(s.desired) * target
+	default:
+		s.encodeReading(target)
+	}
+	if s.mode() == Shadow {
+		s.d.Active = s.working
+	}
+}
+
+// encodeReading sends the reading of the trigger that decided. A single trigger's
+// passes unchanged; of several, each in its own unit, the one that asks for most
+// is expressed in the metric's.
+func (s *step) encodeReading(target algorithm.Milli) {
+	i := s.d.Decider
+	value, _ := algorithm.ToMilli(s.d.Triggers[i].Value) // filed checked it
+	if len(s.p.Triggers) > 1 {
+		scaled := s.d.Triggers[i].Value / s.p.Triggers[i].Target.Float() * target.Float()
+		value, _ = algorithm.ToMilli(scaled)
+	}
+	if s.in.Degraded {
+		value = max(value, algorithm.Milli(s.current)*target)
+	}
+	s.d.Value = value
+}
+
+// encodeFor encodes a count for the HPA that reads it, as far as it is seen.
+func (s *step) encodeFor(replicas int32, target algorithm.Milli) {
+	if s.obs.HPA.Target == 0 {
+		s.d.Value = algorithm.Milli(replicas) * target
+		return
+	}
+	encoded := algorithm.Encode(replicas, s.obs.Spec, s.obs.Status, target, s.obs.HPA.Tolerance)
+	s.d.Value, s.d.Swallowed = encoded.Value, !encoded.Reachable
+}
