@@ -32,8 +32,9 @@ var (
 type Decision struct {
 	Key  Key
 	Mode Mode
-	// At is the store's clock at the decision.
-	At time.Time
+	// At is the store's clock at the decision, From the one at which the record it
+	// was made from was stored; zero if there was none.
+	At, From time.Time
 
 	// Err is set when nothing may be served. The fields of the answer are then
 	// meaningless.

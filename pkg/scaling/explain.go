@@ -14,6 +14,8 @@ type Explanation struct {
 	Policy Key       `json:"policy"`
 	Mode   Mode      `json:"mode"`
 	At     time.Time `json:"at"`
+	// RecordTime is when the record that the decision was made from was stored.
+	RecordTime time.Time `json:"recordTime,omitzero"`
 	// Why is the decision's reason in one sentence.
 	Why   string `json:"why"`
 	Error string `json:"error,omitempty"`
@@ -73,7 +75,7 @@ const TransparentBehavior = `behavior:
 // Explain puts a decision into words.
 func Explain(d Decision) Explanation {
 	e := Explanation{
-		Policy: d.Key, Mode: d.Mode, At: d.At, Why: d.Why(),
+		Policy: d.Key, Mode: d.Mode, At: d.At, RecordTime: d.From, Why: d.Why(),
 		Replicas: d.Replicas, Awake: d.Awake, Active: d.Active, Value: d.Value.Float(),
 		Current: d.Current, Status: d.Status, Bounds: d.Bounds,
 		Triggers: d.Triggers, Recommended: d.Recommended,

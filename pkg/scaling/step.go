@@ -113,7 +113,7 @@ func newStep(in Input) *step {
 	}
 	s.wasActive = s.rec.Active || (!s.rec.Seeded && s.current > 0)
 	s.d = Decision{
-		Key: in.Key, Mode: s.mode(), At: in.Now,
+		Key: in.Key, Mode: s.mode(), At: in.Now, From: in.Record.Time,
 		Current: s.current, Status: s.status, Bounds: s.bounds,
 		OpenLoop: s.obs.OpenLoop, Degraded: in.Degraded, Decider: -1,
 		CanSleep: s.canSleep, KEDACooldown: s.obs.Cooldown,
@@ -211,11 +211,14 @@ func (s *step) hold(err error) {
 	s.d.Held = err
 	s.d.Replicas, s.d.Awake, s.d.Active = s.current, true, true
 	target := s.hpaTarget()
-	if s.mode() == Stabilised {
+	switch {
+	case s.obs.ValueType: // the HPA multiplies the ratio by what runs: 1 keeps it
+		s.d.Value = target
+	case s.mode() == Stabilised:
 		s.encodeFor(running, target)
-		return
+	default:
+		s.d.Value = algorithm.Milli(running) * target
 	}
-	s.d.Value = algorithm.Milli(running) * target
 }
 
 // hpaTarget is the target that the HPA really divides by: the observed one, which
