@@ -1,0 +1,144 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
+)
+
+// standins do with the scaler's answers what KEDA and the HPA do, over real gRPC.
+type standins struct {
+	client pb.ExternalScalerClient
+	ref    *pb.ScaledObjectRef
+	world  *world
+	script script
+	metric string
+
+	mu         sync.Mutex
+	lastActive time.Time
+}
+
+func newStandins(ctx context.Context, addr string, w *world, s script, metadata map[string]string) (*standins, func(), error) {
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return nil, nil, fmt.Errorf("dial the scaler: %w", err)
+	}
+	k := &standins{
+		client: pb.NewExternalScalerClient(conn), world: w, script: s,
+		ref: &pb.ScaledObjectRef{Namespace: namespace, Name: workloadName, ScalerMetadata: metadata},
+	}
+	spec, err := k.client.GetMetricSpec(ctx, k.ref)
+	if err != nil {
+		_ = conn.Close()
+		return nil, nil, fmt.Errorf("ask for the metric: %w", err)
+	}
+	k.metric = spec.MetricSpecs[0].MetricName
+	return k, func() { _ = conn.Close() }, nil
+}
+
+// run polls, syncs and listens until the context ends.
+func (k *standins) run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	errs := make([]error, 3)
+	for i, loop := range []func(context.Context) error{k.keda, k.hpa, k.stream} {
+		wg.Go(func() { errs[i] = loop(ctx) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// keda polls once a unit: it wakes what is active, and after its own cooldown switches
+// off what is not.
+func (k *standins) keda(ctx context.Context) error {
+	return every(ctx, k.script.unit, func() error {
+		answer, err := k.client.IsActive(ctx, k.ref)
+		switch {
+		case err != nil:
+			return err
+		case answer.Result:
+			k.activate("KEDA's poll")
+		case k.world.count() > 0 && time.Since(k.seenActive()) >= kedaCooldownUnits*k.script.unit:
+			k.world.scale(0, "KEDA, after its cooldown")
+		}
+		return nil
+	})
+}
+
+// activate does what KEDA does for an active trigger.
+func (k *standins) activate(who string) {
+	k.mu.Lock()
+	k.lastActive = time.Now()
+	k.mu.Unlock()
+	if k.world.count() == 0 {
+		k.world.scale(1, who)
+	}
+}
+
+func (k *standins) seenActive() time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.lastActive
+}
+
+// hpa syncs once a unit: a transparent HPA with target 1 rounds the value up.
+func (k *standins) hpa(ctx context.Context) error {
+	return every(ctx, k.script.unit, func() error {
+		if k.world.count() == 0 {
+			return nil // an HPA at zero asks nobody
+		}
+		answer, err := k.client.GetMetrics(ctx, &pb.GetMetricsRequest{ScaledObjectRef: k.ref, MetricName: k.metric})
+		if err != nil {
+			return err
+		}
+		wanted := int32(math.Ceil(answer.MetricValues[0].MetricValueFloat))
+		k.world.scale(min(max(wanted, 1), maxReplicas), "HPA")
+		return nil
+	})
+}
+
+// stream listens for activity, as KEDA does for external-push.
+func (k *standins) stream(ctx context.Context) error {
+	stream, err := k.client.StreamIsActive(ctx, k.ref)
+	if err != nil {
+		return fmt.Errorf("open the stream: %w", err)
+	}
+	for {
+		answer, err := stream.Recv()
+		switch {
+		case ctx.Err() != nil || errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("receive from the stream: %w", err)
+		case answer.Result:
+			k.activate("push")
+		}
+	}
+}
+
+// every calls f at once and then periodically until the context ends or f fails.
+func every(ctx context.Context, period time.Duration, f func() error) error {
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		if err := f(); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}

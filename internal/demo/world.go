@@ -1,0 +1,81 @@
+package demo
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/dashpot-project/dashpot/pkg/algorithm"
+	"github.com/dashpot-project/dashpot/pkg/scaling"
+)
+
+const (
+	namespace    = "demo"
+	workloadName = "worker"
+	maxReplicas  = 12
+)
+
+// world is the made-up cluster: one workload, seen through scaling.Observer.
+type world struct {
+	mu       sync.Mutex
+	start    time.Time
+	replicas int32
+	changes  []change
+	last     scaling.Decision
+}
+
+// change is one move of the replica count.
+type change struct {
+	at       time.Duration
+	from, to int32
+	why      string
+}
+
+func newWorld() *world { return &world{start: time.Now()} }
+
+// Observe shows the workload as its owner would see it: a Deployment that may sleep,
+// under an HPA that passes counts on untouched.
+func (w *world) Observe(context.Context, scaling.Ref, string) (scaling.Observation, error) {
+	n := w.count()
+	return scaling.Observation{
+		Target: "apps/Deployment/" + workloadName, Spec: n, Status: n,
+		Bounds: algorithm.Bounds{Min: 1, Max: maxReplicas}, ToZero: true,
+		HPA: scaling.HPA{Name: "keda-hpa-" + workloadName, Target: 1000},
+	}, nil
+}
+
+func (w *world) count() int32 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.replicas
+}
+
+// decided remembers the last decision, for its reason.
+func (w *world) decided(d scaling.Decision) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = d
+}
+
+func (w *world) decision() scaling.Decision {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.last
+}
+
+// scale sets the replica count, and notes who moved it and why.
+func (w *world) scale(to int32, who string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if to == w.replicas {
+		return
+	}
+	w.changes = append(w.changes, change{time.Since(w.start), w.replicas, to, who + ": " + w.last.Why()})
+	w.replicas = to
+}
+
+func (w *world) history() []change {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]change(nil), w.changes...)
+}
