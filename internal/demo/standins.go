@@ -60,14 +60,15 @@ func (k *standins) run(ctx context.Context) error {
 // off what is not.
 func (k *standins) keda(ctx context.Context) error {
 	return every(ctx, k.script.unit, func() error {
+		running := k.world.count()
 		answer, err := k.client.IsActive(ctx, k.ref)
 		switch {
 		case err != nil:
 			return err
 		case answer.Result:
 			k.activate("KEDA's poll")
-		case k.world.count() > 0 && time.Since(k.seenActive()) >= kedaCooldownUnits*k.script.unit:
-			k.world.scale(0, "KEDA, after its cooldown")
+		case running > 0 && time.Since(k.seenActive()) >= kedaCooldownUnits*k.script.unit:
+			k.world.scale(running, 0, "KEDA, after its cooldown")
 		}
 		return nil
 	})
@@ -78,9 +79,7 @@ func (k *standins) activate(who string) {
 	k.mu.Lock()
 	k.lastActive = time.Now()
 	k.mu.Unlock()
-	if k.world.count() == 0 {
-		k.world.scale(1, who)
-	}
+	k.world.scale(0, 1, who)
 }
 
 func (k *standins) seenActive() time.Time {
@@ -92,7 +91,8 @@ func (k *standins) seenActive() time.Time {
 // hpa syncs once a unit: a transparent HPA with target 1 rounds the value up.
 func (k *standins) hpa(ctx context.Context) error {
 	return every(ctx, k.script.unit, func() error {
-		if k.world.count() == 0 {
+		running := k.world.count()
+		if running == 0 {
 			return nil // an HPA at zero asks nobody
 		}
 		answer, err := k.client.GetMetrics(ctx, &pb.GetMetricsRequest{ScaledObjectRef: k.ref, MetricName: k.metric})
@@ -100,7 +100,7 @@ func (k *standins) hpa(ctx context.Context) error {
 			return err
 		}
 		wanted := int32(math.Ceil(answer.MetricValues[0].MetricValueFloat))
-		k.world.scale(min(max(wanted, 1), maxReplicas), "HPA")
+		k.world.scale(running, min(max(wanted, 1), maxReplicas), "HPA")
 		return nil
 	})
 }

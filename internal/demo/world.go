@@ -63,14 +63,14 @@ func (w *world) decision() scaling.Decision {
 	return w.last
 }
 
-// scale sets the replica count, and notes who moved it and why.
-func (w *world) scale(to int32, who string) {
+// scale moves the replica count if it is still from, and notes who moved it and why.
+func (w *world) scale(from, to int32, who string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if to == w.replicas {
+	if from != w.replicas || to == from {
 		return
 	}
-	w.changes = append(w.changes, change{time.Since(w.start), w.replicas, to, who + ": " + w.last.Why()})
+	w.changes = append(w.changes, change{time.Since(w.start), from, to, who + ": " + w.last.Why()})
 	w.replicas = to
 }
 
