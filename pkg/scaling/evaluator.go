@@ -86,10 +86,13 @@ func (e *Evaluator) decide(ctx context.Context, req Request) Decision {
 	case err != nil:
 		return Decision{Key: q.key, Decider: -1, Err: err, Warnings: req.Policy.Warnings}
 	}
-	if req.Outcomes != nil {
-		return e.commit(ctx, q, e.load(ctx, q), req.Outcomes, true).decision
-	}
 	st := e.load(ctx, q)
+	if err := context.Cause(ctx); err != nil { // nobody waits; and it is not the store that is away
+		return Decision{Key: q.key, Decider: -1, Err: err}
+	}
+	if req.Outcomes != nil {
+		return e.commit(ctx, q, st, req.Outcomes, true).decision
+	}
 	if st.wantsReading(q.policy) {
 		if read, ok := e.awaitReading(ctx, q); ok {
 			st = read

@@ -91,20 +91,31 @@ func MarshalRecord(r Record) ([]byte, error) {
 // UnmarshalRecord decodes what MarshalRecord wrote, in this release or an older
 // one. A newer layout is ErrNewerRecord.
 func UnmarshalRecord(data []byte) (Record, error) {
-	var version struct {
-		V int `json:"v"`
-	}
-	if err := json.Unmarshal(data, &version); err != nil {
-		return Record{}, fmt.Errorf("decode record: %w", err)
-	}
-	if version.V > RecordVersion {
-		return Record{}, fmt.Errorf("%w: layout %d, this release knows %d", ErrNewerRecord, version.V, RecordVersion)
-	}
 	var stored storedRecord
-	if err := json.Unmarshal(data, &stored); err != nil {
+	err := json.Unmarshal(data, &stored)
+	if stored.V <= RecordVersion && err != nil {
+		// A newer layout may have other types, at which decoding stops before or after
+		// its number.
+		stored.V = layoutOf(data)
+	}
+	switch {
+	case stored.V > RecordVersion:
+		return Record{}, fmt.Errorf("%w: layout %d, this release knows %d", ErrNewerRecord, stored.V, RecordVersion)
+	case err != nil:
 		return Record{}, fmt.Errorf("decode record: %w", err)
 	}
 	return stored.Record, nil
+}
+
+// layoutOf is the layout number of a record that cannot be decoded; 0 if it has none.
+func layoutOf(data []byte) int {
+	var layout struct {
+		V int `json:"v"`
+	}
+	if err := json.Unmarshal(data, &layout); err != nil {
+		return 0
+	}
+	return layout.V
 }
 
 // Union returns r with all that other remembers and r does not: samples, the
