@@ -5,7 +5,8 @@ package algorithm
 type Encoded struct {
 	Value Milli
 	// Reachable is false when every value that could ask for the count lies inside
-	// the HPA's tolerance. Value then keeps the HPA where it is.
+	// the HPA's tolerance. Value then keeps the HPA at current, or at status where
+	// no value could keep it at current either.
 	Reachable bool
 }
 

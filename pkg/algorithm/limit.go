@@ -141,16 +141,32 @@ func Limit(current, desired int32, bounds Bounds, b Behavior, events []Event, no
 	return Limited{desired, DesiredWithinRange, 0}
 }
 
+// direction is the sign of a change of the replica count.
+type direction int32
+
+const (
+	upward   direction = 1
+	downward direction = -1
+)
+
+// target is the furthest count that one policy allows from start.
+func (d direction) target(start int64, p RatePolicy) int32 {
+	if d == upward {
+		return upTarget(start, p)
+	}
+	return downTarget(start, p)
+}
+
 func upLimit(current int32, rules Rules, events []Event, now time.Duration) (int32, time.Duration) {
-	return selectLimit(current, rules, events, now, upTarget, rules.Select != SelectMin)
+	return selectLimit(current, rules, events, now, upward, rules.Select != SelectMin)
 }
 
 func downLimit(current int32, rules Rules, events []Event, now time.Duration) (int32, time.Duration) {
-	return selectLimit(current, rules, events, now, downTarget, rules.Select == SelectMin)
+	return selectLimit(current, rules, events, now, downward, rules.Select == SelectMin)
 }
 
 // selectLimit evaluates every policy and keeps the highest or the lowest result.
-func selectLimit(current int32, rules Rules, events []Event, now time.Duration, target func(start int64, p RatePolicy) int32, highest bool) (int32, time.Duration) {
+func selectLimit(current int32, rules Rules, events []Event, now time.Duration, d direction, highest bool) (int32, time.Duration) {
 	if rules.Select == SelectDisabled {
 		return current, 0
 	}
@@ -159,8 +175,8 @@ func selectLimit(current int32, rules Rules, events []Event, now time.Duration, 
 		limit = math.MinInt32
 	}
 	for _, p := range rules.Policies {
-		start, oldest := periodStart(current, events, now, p.Period)
-		n := target(start, p)
+		start, oldest := periodStart(current, events, now, p.Period, d)
+		n := d.target(start, p)
 		if (highest && n > limit) || (!highest && n < limit) {
 			limit, until = n, 0
 			if oldest != nil {
@@ -173,15 +189,19 @@ func selectLimit(current int32, rules Rules, events []Event, now time.Duration, 
 
 // periodStart is the count at the start of a policy's period: current without
 // what the events inside the period changed. An event exactly as old as the
-// period is outside. oldest is the first event inside, nil if there is none.
-func periodStart(current int32, events []Event, now, period time.Duration) (start int64, oldest *Event) {
+// period is outside. oldest is the first event inside that went the same way, and
+// whose leaving allows more; nil if there is none.
+func periodStart(current int32, events []Event, now, period time.Duration, d direction) (start int64, oldest *Event) {
 	start = int64(current)
 	for i := range events {
-		if events[i].At > now-period {
-			start -= int64(events[i].Change)
-			if oldest == nil || events[i].At < oldest.At {
-				oldest = &events[i]
-			}
+		e := &events[i]
+		if e.At <= now-period {
+			continue
+		}
+		start -= int64(e.Change)
+		sameWay := (e.Change > 0) == (d == upward)
+		if sameWay && (oldest == nil || e.At < oldest.At) {
+			oldest = e
 		}
 	}
 	return start, oldest

@@ -29,8 +29,10 @@ func ToMilli(value float64) (Milli, error) {
 		return 0, fmt.Errorf("value %v is above the largest that Kubernetes can carry, %v", value, float64(MaxMilli)/1000)
 	}
 	// A decimal such as 0.07 is 70.00000000000001 thousandths in binary. Noise
-	// below a millionth of a thousandth is not a reason to round up.
-	if nearest := math.Round(scaled); math.Abs(scaled-nearest) < 1e-6 {
+	// below a millionth of a thousandth, or in the last binary digit of a large
+	// value, is not a reason to round up.
+	noise := max(1e-6, scaled*0x1p-52)
+	if nearest := math.Round(scaled); math.Abs(scaled-nearest) < noise {
 		return Milli(nearest), nil
 	}
 	return Milli(math.Ceil(scaled)), nil
