@@ -30,11 +30,11 @@ func Encode(wanted, current, status int32, target Milli, tolerance Tolerance) En
 // encode tries the two values that matter: of all that ask for wanted, the
 // largest and the smallest.
 func encode(wanted, status int32, target Milli, tolerance Tolerance) (Milli, bool) {
-	largest := Milli(wanted) * target
+	largest := target.Times(wanted)
 	if lands(largest, wanted, status, target, tolerance) {
 		return largest, true
 	}
-	smallest := Milli(wanted-1)*target + 1
+	smallest := target.Times(wanted-1) + 1
 	if wanted > 0 && lands(smallest, wanted, status, target, tolerance) {
 		return smallest, true
 	}

@@ -272,3 +272,30 @@ func TestAverageValueIsUpstreams(t *testing.T) {
 func randomTolerance(r *rand.Rand) float64 {
 	return pick(r, 0, 0.05, 0.1, 0.3, float64(r.IntN(1000))*0.001, 2)
 }
+
+func TestNearestMilli(t *testing.T) {
+	for value, want := range map[float64]Milli{0: 0, 0.0004: 0, 0.0005: 1, 20.0000001: 20000, 20.0006: 20001, 37: 37000} {
+		if got, err := NearestMilli(value); err != nil || got != want {
+			t.Errorf("NearestMilli(%v) = %d, %v, want %d", value, got, err, want)
+		}
+	}
+	for _, value := range []float64{math.NaN(), math.Inf(1), -0.1, 1e13} {
+		if got, err := NearestMilli(value); err == nil {
+			t.Errorf("NearestMilli(%v) = %d, want an error", value, got)
+		}
+	}
+}
+
+// A product that int64 cannot hold would be negative, which the HPA reads as MaxInt32
+// replicas.
+func TestTimesSaturates(t *testing.T) {
+	for _, c := range []struct {
+		m    Milli
+		n    int32
+		want Milli
+	}{{7500, 3, 22500}, {7500, 0, 0}, {1, math.MaxInt32, math.MaxInt32}, {MaxMilli, 2, MaxMilli}, {MaxMilli / 2, 2, MaxMilli}, {MaxMilli / 1000, math.MaxInt32, MaxMilli}} {
+		if got := c.m.Times(c.n); got != c.want {
+			t.Errorf("%d times %d = %d, want %d", c.m, c.n, got, c.want)
+		}
+	}
+}

@@ -94,7 +94,7 @@ func (e *Evaluator) decide(ctx context.Context, req Request) Decision {
 		return e.commit(ctx, q, st, req.Outcomes, true).decision
 	}
 	if st.wantsReading(q.policy) {
-		if read, ok := e.awaitReading(ctx, q); ok {
+		if read, ok := e.awaitReading(ctx, q, st); ok {
 			st = read
 		}
 	}
@@ -180,12 +180,17 @@ func (e *Evaluator) load(ctx context.Context, q question) state {
 
 // awaitReading joins the read of this question, or starts it, and waits as long
 // as patience allows. ok is false if there is no new record yet.
-func (e *Evaluator) awaitReading(ctx context.Context, q question) (state, bool) {
-	f := e.reads.join(q, func(ctx context.Context, outcomes []Outcome) state {
+func (e *Evaluator) awaitReading(ctx context.Context, q question, st state) (state, bool) {
+	f := e.reads.join(q, func(ctx context.Context, read func() []Outcome) state {
+		// Another read may have landed between this caller's load and its turn.
+		if mine := e.memory.recent(q.key, st); st.dated() && !mine.wantsReading(q.policy) {
+			return mine
+		}
+		outcomes := read()
 		if obs, err := e.observer.Observe(ctx, q.key.Ref, q.key.Metric); err == nil && obs.Target == q.key.Target {
 			q.obs = obs
 		}
-		return e.commit(ctx, q, e.load(ctx, q), outcomes, false).state
+		return e.commit(ctx, q, e.memory.since(st), outcomes, false).state
 	})
 	if !e.reads.wait(ctx, f) {
 		return state{}, false

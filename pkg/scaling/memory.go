@@ -29,11 +29,14 @@ type state struct {
 	at time.Time
 }
 
+// dated reports whether it is known how old the record is.
+func (st state) dated() bool { return !st.blind && !st.adrift }
+
 // wantsReading reports whether the readings on file are too old for the policy, or
 // answer other questions than it asks.
 func (st state) wantsReading(p *Policy) bool {
 	r := st.record
-	if st.blind || st.adrift || len(r.Readings) != len(p.Triggers) {
+	if !st.dated() || len(r.Readings) != len(p.Triggers) {
 		return true
 	}
 	for i, t := range p.Triggers {
@@ -165,6 +168,14 @@ func (m *memory) remember(key Key, r Record, st state, unsaved bool) state {
 	known := m.memo(key, time.Now())
 	known.record, known.seen, known.age, known.has, known.unsaved = r, st.at, 0, true, unsaved
 	return state{record: r, now: st.now, at: st.at, degraded: st.degraded}
+}
+
+// recent is the state of a key as this process last knew it, at the moment that st
+// has become meanwhile.
+func (m *memory) recent(key Key, st state) state {
+	mine := m.local(key)
+	mine.now, mine.degraded = st.now.Add(mine.at.Sub(st.at)), st.degraded
+	return mine
 }
 
 // since brings a state up to this moment.

@@ -30,9 +30,9 @@ func newReads(source Source, patience, timeout time.Duration) *reads {
 	return &reads{source: source, patience: patience, timeout: timeout, flights: map[string]*flight{}, slow: map[string]bool{}}
 }
 
-// join returns the flight for a question, and starts it if there is none. commit
-// is called with the outcomes, and its state becomes the flight's result.
-func (r *reads) join(q question, commit func(context.Context, []Outcome) state) *flight {
+// join returns the flight for a question, and starts it if there is none. fly does
+// the work: it calls read when it comes to it, and its state is the flight's result.
+func (r *reads) join(q question, fly func(ctx context.Context, read func() []Outcome) state) *flight {
 	id, queries := flightID(q), queriesOf(q.policy)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,14 +45,18 @@ func (r *reads) join(q question, commit func(context.Context, []Outcome) state) 
 	}
 	r.flights[id] = f
 	go func() {
-		started := time.Now()
-		ctx, cancel := context.WithTimeout(context.Background(), r.timeout)
-		outcomes := ReadAll(ctx, r.source, queries)
-		cancel()
-		quick := time.Since(started) < r.patience
-		ctx, cancel = context.WithTimeout(context.Background(), r.timeout)
+		quick := false
+		// Reading and storing may each take the timeout.
+		ctx, cancel := context.WithTimeout(context.Background(), 2*r.timeout)
 		defer cancel()
-		f.result = commit(ctx, outcomes)
+		f.result = fly(ctx, func() []Outcome {
+			started := time.Now()
+			ctx, cancel := context.WithTimeout(ctx, r.timeout)
+			defer cancel()
+			outcomes := ReadAll(ctx, r.source, queries)
+			quick = time.Since(started) < r.patience
+			return outcomes
+		})
 		r.land(id, f, quick)
 	}()
 	return f

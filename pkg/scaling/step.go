@@ -217,7 +217,7 @@ func (s *step) hold(err error) {
 	case s.mode() == Stabilised:
 		s.encodeFor(running, target)
 	default:
-		s.d.Value = algorithm.Milli(running) * target
+		s.d.Value = target.Times(running)
 	}
 }
 

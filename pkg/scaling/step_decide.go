@@ -103,7 +103,7 @@ func (s *step) encode() {
 	case s.mode() == Stabilised:
 		s.encodeFor(s.d.Replicas, target)
 	case s.d.Fallback:
-		s.d.Value = algorithm.Milli(s.desired) * target
+		s.d.Value = target.Times(s.desired)
 	default:
 		s.encodeReading(target)
 	}
@@ -117,13 +117,13 @@ func (s *step) encode() {
 // is expressed in the metric's.
 func (s *step) encodeReading(target algorithm.Milli) {
 	i := s.d.Decider
-	value, _ := algorithm.ToMilli(s.d.Triggers[i].Value) // filed checked it
+	value, _ := algorithm.NearestMilli(s.d.Triggers[i].Value) // filed checked it
 	if len(s.p.Triggers) > 1 {
 		scaled := s.d.Triggers[i].Value / s.p.Triggers[i].Target.Float() * target.Float()
-		value, _ = algorithm.ToMilli(scaled)
+		value, _ = algorithm.NearestMilli(scaled)
 	}
 	if s.in.Degraded {
-		value = max(value, algorithm.Milli(s.current)*target)
+		value = max(value, target.Times(s.current))
 	}
 	s.d.Value = value
 }
@@ -131,7 +131,7 @@ func (s *step) encodeReading(target algorithm.Milli) {
 // encodeFor encodes a count for the HPA that reads it, as far as it is seen.
 func (s *step) encodeFor(replicas int32, target algorithm.Milli) {
 	if s.obs.HPA.Target == 0 {
-		s.d.Value = algorithm.Milli(replicas) * target
+		s.d.Value = target.Times(replicas)
 		return
 	}
 	encoded := algorithm.Encode(replicas, s.obs.Spec, s.obs.Status, target, s.obs.HPA.Tolerance)
