@@ -51,10 +51,13 @@ type Decision struct {
 	Held error
 
 	// Current and Status are the scale target's spec.replicas and status.replicas
-	// that the decision started from.
+	// that the decision started from: what is observed, or in open loop and for a
+	// shadow the last decision.
 	Current, Status int32
-	Bounds          algorithm.Bounds
-	OpenLoop        bool
+	// Running is the observed spec.replicas; meaningless in open loop.
+	Running  int32
+	Bounds   algorithm.Bounds
+	OpenLoop bool
 	// Degraded: the store did not answer; counts only rise.
 	Degraded bool
 

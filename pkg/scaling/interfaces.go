@@ -16,7 +16,7 @@ type Source interface {
 }
 
 // Outcome is one answer of a source: a finite value that is not negative, or the
-// reason why there is none.
+// reason why there is none, which names what was to be read.
 type Outcome struct {
 	Value float64
 	Err   error

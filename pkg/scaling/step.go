@@ -114,7 +114,7 @@ func newStep(in Input) *step {
 	s.wasActive = s.rec.Active || (!s.rec.Seeded && s.current > 0)
 	s.d = Decision{
 		Key: in.Key, Mode: s.mode(), At: in.Now, From: in.Record.Time,
-		Current: s.current, Status: s.status, Bounds: s.bounds,
+		Current: s.current, Status: s.status, Running: s.obs.Spec, Bounds: s.bounds,
 		OpenLoop: s.obs.OpenLoop, Degraded: in.Degraded, Decider: -1,
 		CanSleep: s.canSleep, KEDACooldown: s.obs.Cooldown,
 		HPA: s.obs.HPA, ZeroReason: s.obs.ZeroReason, Warnings: s.p.Warnings,

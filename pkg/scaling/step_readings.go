@@ -124,14 +124,14 @@ func (s *step) recommend() error {
 		case ok && reading.Error != "":
 			trace.Error = reading.Error
 		case !ok || !reading.Known:
-			trace.Error = "no reading yet"
+			trace.Error = "no reading yet of " + trace.Query
 		}
 		if ok && reading.Known {
 			trace.Known, trace.Value, trace.AgeSeconds = true, reading.Value, (s.now - reading.At).Seconds()
 		}
 		if trace.Error != "" {
 			proposals[i].Failed = true
-			failures = append(failures, fmt.Errorf("%w: %s: %s", ErrNotRead, trace.Query, trace.Error))
+			failures = append(failures, fmt.Errorf("%w: %s", ErrNotRead, trace.Error))
 		} else {
 			usage, _ := algorithm.ToMilli(reading.Value) // filed checked it
 			trace.Recommended, trace.WithinTolerance = algorithm.AverageValue(usage, t.Target, s.status, s.tolerance())

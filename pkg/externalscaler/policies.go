@@ -1,0 +1,105 @@
+package externalscaler
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/dashpot-project/dashpot/pkg/scaling"
+)
+
+const (
+	// maxMetadata is how large a trigger's metadata may be, keys and values, in
+	// bytes. A PromQL query of a page is 4 KiB.
+	maxMetadata = 64 << 10
+	// cacheBudget bounds each of the cache's two generations, in bytes. 10,000
+	// policies with 500 bytes of metadata each take 15 MB: one generation.
+	cacheBudget = 16 << 20
+	// entryCost is what a policy takes beside its metadata, roughly.
+	entryCost = 1 << 10
+)
+
+// policyCache parses each distinct metadata once. Its key is the whole metadata,
+// not a hash of it: no collision can give one trigger another's policy.
+//
+// It has two generations. When the young one is full it becomes the old one, and
+// what is still used moves to the young one again: what is used stays, at the cost
+// of a map lookup.
+type policyCache struct {
+	parser PolicyParser
+
+	mu         sync.RWMutex
+	young, old map[string]*scaling.Policy
+	size       int // of young
+}
+
+func newPolicyCache(parser PolicyParser) *policyCache {
+	return &policyCache{parser: parser, young: map[string]*scaling.Policy{}}
+}
+
+// get returns the policy of some metadata. Metadata over the limit is a bad
+// policy, and not kept.
+func (c *policyCache) get(metadata map[string]string) *scaling.Policy {
+	if size := sizeOf(metadata); size > maxMetadata {
+		policy := *c.parser.Parse(metadata)
+		policy.Invalid = fmt.Errorf("%w: metadata has %d bytes in keys and values, at most %d are allowed", scaling.ErrBadPolicy, size, maxMetadata)
+		return &policy
+	}
+	key := canonical(metadata)
+	c.mu.RLock()
+	policy, ok := c.young[key]
+	c.mu.RUnlock()
+	if ok {
+		return policy
+	}
+	return c.admit(key, metadata)
+}
+
+// admit puts the policy of a key into the young generation.
+func (c *policyCache) admit(key string, metadata map[string]string) *scaling.Policy {
+	c.mu.RLock()
+	policy, ok := c.old[key]
+	c.mu.RUnlock()
+	if !ok {
+		policy = c.parser.Parse(metadata)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if other, ok := c.young[key]; ok { // somebody was faster
+		return other
+	}
+	if c.size += len(key) + entryCost; c.size > cacheBudget {
+		c.old, c.young = c.young, map[string]*scaling.Policy{}
+		c.size = len(key) + entryCost
+	}
+	c.young[key] = policy
+	return policy
+}
+
+func sizeOf(metadata map[string]string) int {
+	size := 0
+	for key, value := range metadata {
+		size += len(key) + len(value)
+	}
+	return size
+}
+
+// canonical writes metadata as one string that is equal for equal maps only: keys
+// in order, each text after its length, as in 4:list4:jobs.
+func canonical(metadata map[string]string) string {
+	keys := make([]string, 0, len(metadata))
+	for key := range metadata {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	text := make([]byte, 0, sizeOf(metadata)+8*len(keys))
+	for _, key := range keys {
+		for _, part := range [2]string{key, metadata[key]} {
+			text = strconv.AppendInt(text, int64(len(part)), 10)
+			text = append(text, ':')
+			text = append(text, part...)
+		}
+	}
+	return string(text)
+}

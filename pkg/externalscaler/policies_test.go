@@ -1,0 +1,115 @@
+package externalscaler
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/dashpot-project/dashpot/pkg/scaling"
+)
+
+// counting parses the key "list" into the metric, and counts.
+type counting struct{ parsed atomic.Int64 }
+
+func (c *counting) Parse(metadata map[string]string) *scaling.Policy {
+	c.parsed.Add(1)
+	return &scaling.Policy{Metric: metadata["list"]}
+}
+
+func list(name string) map[string]string {
+	return map[string]string{"list": name, "address": "redis:6379"}
+}
+
+func TestPolicyIsParsedOnce(t *testing.T) {
+	parser := &counting{}
+	cache := newPolicyCache(parser)
+	first := cache.get(list("jobs"))
+	for range 10 {
+		if cache.get(list("jobs")) != first {
+			t.Fatal("equal metadata gave another policy")
+		}
+	}
+	if cache.get(list("mails")).Metric != "mails" || parser.parsed.Load() != 2 {
+		t.Errorf("parsed %d times, want once per distinct metadata", parser.parsed.Load())
+	}
+}
+
+// What is asked for all the time survives any number of others, which are
+// forgotten: the cache is bounded.
+func TestPolicyCacheIsBounded(t *testing.T) {
+	parser := &counting{}
+	cache := newPolicyCache(parser)
+	kept := cache.get(list("kept"))
+	padding := strings.Repeat("x", 10_000)
+	for i := range 10_000 {
+		cache.get(list(padding + strconv.Itoa(i)))
+		if cache.get(list("kept")) != kept {
+			t.Fatalf("forgot a policy in use after %d others", i)
+		}
+	}
+	if entries, most := len(cache.young)+len(cache.old), 2*cacheBudget/10_000; entries > most {
+		t.Errorf("%d policies kept, want %d at most", entries, most)
+	}
+	if parser.parsed.Load() != 10_001 {
+		t.Errorf("parsed %d times, want 10001", parser.parsed.Load())
+	}
+}
+
+func TestLargeMetadataIsNotKept(t *testing.T) {
+	cache := newPolicyCache(&counting{})
+	for size, good := range map[int]bool{maxMetadata: true, maxMetadata + 1: false} {
+		policy := cache.get(map[string]string{"list": strings.Repeat("x", size-len("list"))})
+		if (policy.Invalid == nil) != good {
+			t.Errorf("%d bytes: Invalid is %v", size, policy.Invalid)
+		}
+	}
+	if len(cache.young) != 1 {
+		t.Errorf("%d policies kept, want the one within the limit", len(cache.young))
+	}
+}
+
+func TestPolicyCacheIsConcurrent(t *testing.T) {
+	cache := newPolicyCache(&counting{})
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for i := range 1000 {
+				name := strconv.Itoa(i % 50)
+				if got := cache.get(list(name)).Metric; got != name {
+					t.Errorf("asked for %s, got the policy of %s", name, got)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Two maps have one canonical text exactly when they are equal.
+func FuzzCanonical(f *testing.F) {
+	f.Add("a", "b", "c", "d", "a", "b", "c", "d")
+	f.Add("a", "bc", "", "", "ab", "c", "", "")
+	f.Add("a", "1:b", "c", "", "a", "", "1:b", "c")
+	f.Add("a", "x0:b0:y", "a", "x0:b0:y", "a", "x", "b", "y")
+	f.Add("a", "x1:b1:y", "a", "x1:b1:y", "a", "x", "b", "y")
+	f.Fuzz(func(t *testing.T, k1, v1, k2, v2, k3, v3, k4, v4 string) {
+		one, two := map[string]string{k1: v1, k2: v2}, map[string]string{k3: v3, k4: v4}
+		if got, want := canonical(one) == canonical(two), maps.Equal(one, two); got != want {
+			t.Errorf("%q and %q: equal texts %t, equal maps %t", one, two, got, want)
+		}
+	})
+}
+
+func BenchmarkCachedPolicy(b *testing.B) {
+	cache := newPolicyCache(&counting{})
+	metadata := map[string]string{
+		"scalerAddress": "dashpot.dashpot.svc:9090", "source": "redis", "address": "redis.shop.svc:6379",
+		"listName": "jobs", "listLength": "5", "activationListLength": "0", "databaseIndex": "2",
+		"behavior": strings.Repeat("b", 300),
+	}
+	for b.Loop() {
+		cache.get(metadata)
+	}
+}

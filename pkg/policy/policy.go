@@ -1,0 +1,190 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/dashpot-project/dashpot/pkg/algorithm"
+	"github.com/dashpot-project/dashpot/pkg/metadata"
+	"github.com/dashpot-project/dashpot/pkg/scaling"
+)
+
+// Sources are the trigger types that can be read.
+type Sources interface {
+	// Types are the names of all trigger types.
+	Types() []string
+	// Keys describes the metadata of one type; nil if there is no such type.
+	Keys(triggerType string) []metadata.Key
+	// Parse reads the metadata of one type, and reports what is wrong with it to m.
+	// It returns the name that KEDA would give the metric, not yet normalised, and
+	// the interval at which such a source is read by default.
+	Parse(triggerType string, m *metadata.Map) (t scaling.Trigger, metric string, interval time.Duration)
+}
+
+// Parser makes policies of metadata. It is safe for concurrent use.
+type Parser struct{ Sources Sources }
+
+// replicasSuffix tells a metric whose value is a count of replicas from one whose
+// value is a reading. When a policy is switched from one to the other, the HPA meets
+// a name that it does not know, and holds, instead of a number in the wrong unit.
+const replicasSuffix = "-replicas"
+
+// one is the target of a metric that counts replicas.
+const one algorithm.Milli = 1000
+
+// Parse always returns a policy. If the metadata is wrong, its Invalid wraps
+// scaling.ErrBadPolicy and names every problem; Metric and Target are then what they
+// would be as far as that can be told, and never empty or 0.
+func (p Parser) Parse(values map[string]string) *scaling.Policy {
+	m := metadata.New(values)
+	policy := &scaling.Policy{
+		Cooldown: m.Seconds(cooldownKey),
+		Behavior: parseBehavior(m),
+		Fallback: parseFallback(m),
+		Shadow:   m.Flag(shadowKey),
+	}
+	metric, keys := p.parseSource(m, policy)
+	parseInterval(m, policy)
+	parseBounds(m, policy)
+	policy.Metric = parseMetricName(m, metric)
+	policy.Target = one
+	if policy.Behavior != nil && !policy.Shadow {
+		policy.Metric += replicasSuffix
+	} else if len(policy.Triggers) > 0 && policy.Triggers[0].Target > 0 {
+		policy.Target = policy.Triggers[0].Target
+	}
+	warnMisplaced(m, policy)
+	m.Finish(Keys(), kedaKeys(), keys)
+
+	policy.Warnings = m.Warnings()
+	if err := m.Err(); err != nil {
+		policy.Invalid = fmt.Errorf("%w: %w", scaling.ErrBadPolicy, err)
+	}
+	return policy
+}
+
+// parseSource reads the trigger itself. It returns the metric's default name and the
+// keys that belong in this metadata besides Dashpot's own.
+func (p Parser) parseSource(m *metadata.Map, policy *scaling.Policy) (metric string, keys []metadata.Key) {
+	types := p.Sources.Types()
+	key := sourceKey
+	key.Format = "one of " + strings.Join(types, ", ")
+	source := m.Text(key)
+	keys = p.Sources.Keys(source)
+	if keys == nil {
+		if source != "" {
+			m.Problem(key, suggestion(source, types))
+		}
+		for _, t := range types { // any of their keys may be meant
+			keys = append(keys, p.Sources.Keys(t)...)
+		}
+		return source, keys
+	}
+	trigger, metric, interval := p.Sources.Parse(source, m)
+	policy.Triggers, policy.Interval = []scaling.Trigger{trigger}, interval
+	if trigger.Activation > trigger.Target.Float() {
+		m.Warn("the activation threshold %v is above the target %v: readings between them count as no work, however many replicas they ask for",
+			trigger.Activation, trigger.Target.Float())
+	}
+	return metric, keys
+}
+
+// suggestion finds the type that an unknown one most likely stands for: one that is
+// nearly the same, or one that it extends or abbreviates (redis-lists).
+func suggestion(source string, types []string) string {
+	near := metadata.Nearest(source, types)
+	for _, t := range types {
+		if near == "" && (strings.HasPrefix(source, t) || strings.HasPrefix(t, source)) {
+			near = t
+		}
+	}
+	if near == "" {
+		return ""
+	}
+	return "did you mean " + near + "?"
+}
+
+// parseInterval lets the user override the trigger type's own interval.
+func parseInterval(m *metadata.Map, policy *scaling.Policy) {
+	if interval := m.Seconds(intervalKey); interval > 0 {
+		policy.Interval = interval
+	}
+}
+
+// parseBounds reads the bounds, which count only where the windows are ours.
+func parseBounds(m *metadata.Map, policy *scaling.Policy) {
+	lowest, highest := bound(m, minKey), bound(m, maxKey)
+	if lowest != nil && highest != nil && *highest > 0 && *lowest > *highest {
+		m.Conflict("minReplicaCount %d: must not be above maxReplicaCount %d", *lowest, *highest)
+	}
+	if policy.Stabilised() {
+		policy.Min, policy.Max = lowest, highest
+	}
+}
+
+func bound(m *metadata.Map, k metadata.Key) *int32 {
+	if !m.Has(k) {
+		return nil
+	}
+	n := m.Whole(k)
+	return &n
+}
+
+// parseMetricName returns a name that Kubernetes accepts, which is any that can be
+// one segment of a URL's path.
+func parseMetricName(m *metadata.Map, metric string) string {
+	given := m.Text(metricNameKey)
+	if given != "" {
+		metric = given
+	}
+	name := kedaName.Replace(metric)
+	clean := strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || unicode.IsControl(r) {
+			return '-'
+		}
+		return r
+	}, name)
+	switch {
+	case clean == "": // the source is missing, which is reported as such
+		return "unknown"
+	case clean == name:
+	case given != "":
+		m.Problem(metricNameKey, "")
+	default:
+		m.Conflict("metricName: the default %q has control characters, which a metric's name must not have; set metricName", name)
+	}
+	return clean
+}
+
+// kedaName replaces what KEDA replaces in the metric names of its own scalers.
+var kedaName = strings.NewReplacer("/", "-", ".", "-", ":", "-", "%", "-", "(", "-", ")", "-")
+
+// warnMisplaced names the keys that are legal somewhere else, and do nothing here.
+func warnMisplaced(m *metadata.Map, policy *scaling.Policy) {
+	elsewhere := scaledObjectKeys
+	if !policy.Stabilised() {
+		elsewhere = append([]metadata.Key{minKey, maxKey, cooldownKey}, scaledObjectKeys...)
+		if policy.Shadow {
+			m.Warn("shadow: does nothing without behavior")
+		}
+	}
+	var names []string
+	for _, k := range elsewhere {
+		if m.Has(k) {
+			names = append(names, k.Name)
+		}
+	}
+	if len(names) > 0 {
+		advice := "set them in the ScaledObject's spec"
+		if !policy.Stabilised() {
+			advice += " (minReplicaCount, maxReplicaCount and cooldownPeriod may stand here together with behavior)"
+		}
+		m.Warn("%s: no effect in a trigger's metadata; %s", strings.Join(names, ", "), advice)
+	}
+	if m.Has(metricTypeKey) {
+		m.Warn("metricType: no effect in a trigger's metadata; set it on the trigger, beside type")
+	}
+}

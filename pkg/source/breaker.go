@@ -1,0 +1,78 @@
+package source
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+const (
+	breakAfter = 3 // failures in a row
+	firstPause = time.Second
+	longPause  = 15 * time.Second
+)
+
+// breaker spares callers the wait for a server that is known to be down. After three
+// failures in a row it refuses for a second; then it admits one attempt, and refuses
+// for twice as long, up to 15 s, each time that this fails. Any success closes it.
+type breaker struct {
+	mu       sync.Mutex
+	failures int
+	pause    time.Duration
+	until    time.Time
+	probing  bool
+	cause    error
+}
+
+// admit returns an error if nobody should ask the server now. probe is true for an
+// attempt that decides alone whether the pause is over; its end must be reported.
+func (b *breaker) admit(now time.Time) (probe bool, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failures < breakAfter {
+		return false, nil
+	}
+	if b.probing {
+		return false, fmt.Errorf("server failed %d times, being probed: %w", b.failures, b.cause)
+	}
+	if wait := b.until.Sub(now); wait > 0 {
+		return false, fmt.Errorf("server failed %d times, next attempt in %v: %w", b.failures, wait.Round(time.Millisecond), b.cause)
+	}
+	b.probing = true
+	return true, nil
+}
+
+// succeed reports that the server answered.
+func (b *breaker) succeed() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failures, b.pause, b.until, b.probing, b.cause = 0, 0, time.Time{}, false, nil
+}
+
+// fail reports that the server could not be reached. Attempts that began before the
+// breaker opened say nothing new when they fail too.
+func (b *breaker) fail(now time.Time, probe bool, cause error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if probe {
+		b.probing = false
+	} else if b.failures >= breakAfter {
+		return
+	}
+	b.failures++
+	b.cause = cause
+	if b.failures >= breakAfter {
+		b.pause = min(max(2*b.pause, firstPause), longPause)
+		b.until = now.Add(b.pause)
+	}
+}
+
+// abandon reports that an attempt ended for a reason that says nothing about the
+// server.
+func (b *breaker) abandon(probe bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if probe {
+		b.probing = false
+	}
+}

@@ -1,0 +1,128 @@
+package source
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/dashpot-project/dashpot/pkg/metadata"
+	"github.com/dashpot-project/dashpot/pkg/scaling"
+)
+
+// Options configure a Table. The zero value is ready to use.
+type Options struct {
+	// Timeout bounds every Read, besides its context; 3 s if zero.
+	Timeout time.Duration
+	// Idle is after what time without a read the connections to a server are closed;
+	// 10 minutes if zero, twice the longest interval that a policy may have.
+	Idle time.Duration
+}
+
+// Table holds all trigger types, and the connections of those that have any. It is
+// safe for concurrent use.
+type Table struct {
+	kinds []kind
+	redis *redisPool
+	// salt makes the fingerprints of credentials useless outside this process.
+	salt []byte
+}
+
+// kind is one trigger type.
+type kind struct {
+	name string
+	keys []metadata.Key
+	// parse returns the trigger and the metric's default name. salt is for
+	// fingerprints of credentials.
+	parse    func(m *metadata.Map, salt []byte) (scaling.Trigger, string)
+	interval time.Duration
+}
+
+// New returns a table of all trigger types. Close releases its connections.
+func New(o Options) *Table {
+	if o.Timeout == 0 {
+		o.Timeout = 3 * time.Second
+	}
+	if o.Idle == 0 {
+		o.Idle = 10 * time.Minute
+	}
+	t := &Table{redis: newRedisPool(o.Timeout, o.Idle), salt: make([]byte, 16)}
+	_, _ = rand.Read(t.salt) // never fails: it crashes the program instead
+	for _, topology := range []topology{single, cluster, sentinel} {
+		t.kinds = append(t.kinds, redisLength(topology), redisStreams(topology))
+	}
+	return t
+}
+
+// Close closes all connections. Reads after it fail.
+func (t *Table) Close() { t.redis.close() }
+
+// Types are the names of all trigger types, as KEDA spells them.
+func (t *Table) Types() []string {
+	names := make([]string, len(t.kinds))
+	for i, k := range t.kinds {
+		names[i] = k.name
+	}
+	return names
+}
+
+// Keys describes the metadata of a trigger type; nil if there is no such type.
+func (t *Table) Keys(triggerType string) []metadata.Key {
+	for _, k := range t.kinds {
+		if k.name == triggerType {
+			return k.keys
+		}
+	}
+	return nil
+}
+
+// Parse reads a trigger of one of the Types. It returns the name that KEDA gives its
+// metric and how often such a source is read by default. What is wrong is reported
+// to m, and the trigger is then not to be read.
+func (t *Table) Parse(triggerType string, m *metadata.Map) (scaling.Trigger, string, time.Duration) {
+	for _, k := range t.kinds {
+		if k.name == triggerType {
+			trigger, metric := k.parse(m, t.salt)
+			trigger.Type = triggerType
+			return trigger, metric, k.interval
+		}
+	}
+	m.Conflict("%s: not a trigger type", triggerType)
+	return scaling.Trigger{Type: triggerType}, triggerType, 0
+}
+
+// Read answers queries of one server, in one round trip. It returns when the context
+// or the table's timeout ends, at the latest. An error names the query it belongs to.
+func (t *Table) Read(ctx context.Context, queries []scaling.Query) []scaling.Outcome {
+	ours := make([]redisQuery, len(queries))
+	for i, q := range queries {
+		query, ok := q.(redisQuery)
+		if !ok {
+			return failed(queries, fmt.Errorf("query of type %T was not made by this table", q))
+		}
+		ours[i] = query
+	}
+	if len(ours) == 0 {
+		return nil
+	}
+	outcomes, err := t.redis.read(ctx, ours)
+	if err != nil {
+		return failed(queries, err)
+	}
+	return outcomes
+}
+
+// Missing lists the queries, by their String, that were read while their key did not
+// exist, and whose key has not been seen to exist since the table was made (or since
+// the server was last forgotten for being idle). An empty queue and a queue whose
+// name is misspelled both read 0; this tells them apart. Sorted.
+func (t *Table) Missing() []string { return t.redis.missing() }
+
+// failed gives every query the same error.
+func failed(queries []scaling.Query, err error) []scaling.Outcome {
+	outcomes := make([]scaling.Outcome, len(queries))
+	for i, q := range queries {
+		outcomes[i].Err = fmt.Errorf("%s: %w", q, err)
+	}
+	return outcomes
+}
