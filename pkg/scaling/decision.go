@@ -115,4 +115,6 @@ type TriggerTrace struct {
 	Recommended     int32  `json:"recommended"`
 	WithinTolerance bool   `json:"withinTolerance,omitempty"`
 	Error           string `json:"error,omitempty"`
+	// Note is the source's remark about Value.
+	Note string `json:"note,omitempty"`
 }

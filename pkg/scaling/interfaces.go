@@ -19,7 +19,9 @@ type Source interface {
 // reason why there is none, which names what was to be read.
 type Outcome struct {
 	Value float64
-	Err   error
+	// Note tells a user something about Value that the number does not; usually empty.
+	Note string
+	Err  error
 }
 
 // ErrNoData is wrapped by an outcome whose source answered without a number.

@@ -2,6 +2,7 @@ package scaling
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -152,6 +153,9 @@ func byServer(queries []Query) map[string][]int {
 // once, and returns the outcomes in order.
 func ReadAll(ctx context.Context, source Source, queries []Query) []Outcome {
 	outcomes := make([]Outcome, len(queries))
+	for i, q := range queries { // should a source answer less than it was asked
+		outcomes[i].Err = fmt.Errorf("%s: %w", q, ErrNoData)
+	}
 	var wg sync.WaitGroup
 	for _, indices := range byServer(queries) {
 		wg.Go(func() {
@@ -160,7 +164,9 @@ func ReadAll(ctx context.Context, source Source, queries []Query) []Outcome {
 				group[j] = queries[i]
 			}
 			for j, o := range source.Read(ctx, group) {
-				outcomes[indices[j]] = o
+				if j < len(indices) {
+					outcomes[indices[j]] = o
+				}
 			}
 		})
 	}

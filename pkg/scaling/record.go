@@ -37,6 +37,9 @@ type Record struct {
 	// GoodAt is when all of them last answered.
 	GoodAt time.Duration `json:"goodAt,omitempty"`
 
+	// FailingSince is when a read failed after which none has been good; meaningful
+	// while the readings are failing.
+	FailingSince time.Duration `json:"failingSince,omitempty"`
 	// SeenSince is when the last gap or blind time ended.
 	SeenSince time.Duration `json:"seenSince,omitempty"`
 
@@ -65,6 +68,8 @@ type Reading struct {
 	Value float64 `json:"value"`
 	// At is when Value was read; a failure after it leaves both in place.
 	At time.Duration `json:"at"`
+	// Note is the source's remark about Value.
+	Note string `json:"note,omitempty"`
 	// Known is false until a value was read.
 	Known bool `json:"known,omitempty"`
 	// Error is why the last attempt failed, empty if it did not.

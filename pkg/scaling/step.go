@@ -100,13 +100,7 @@ func newStep(in Input) *step {
 	if s.simulated() && (s.rec.Seeded || s.obs.OpenLoop) {
 		s.current, s.status = s.rec.Served, s.rec.Served
 	}
-	s.bounds = s.obs.Bounds
-	if s.p.Min != nil {
-		s.bounds.Min = *s.p.Min
-	}
-	if s.p.Max != nil {
-		s.bounds.Max = *s.p.Max
-	}
+	s.bounds = boundsOf(s.p, s.obs)
 	s.canSleep = s.obs.ToZero
 	if s.obs.OpenLoop && s.p.Min != nil {
 		s.canSleep = *s.p.Min == 0
@@ -120,6 +114,26 @@ func newStep(in Input) *step {
 		HPA: s.obs.HPA, ZeroReason: s.obs.ZeroReason, Warnings: s.p.Warnings,
 	}
 	return s
+}
+
+// boundsOf are the policy's own bounds as far as the observed ones allow: the HPA
+// applies its own whatever is sent.
+func boundsOf(p *Policy, obs Observation) algorithm.Bounds {
+	b := obs.Bounds
+	within := func(n int32) int32 {
+		if obs.OpenLoop {
+			return n
+		}
+		return min(max(n, obs.Bounds.Min), obs.Bounds.Max)
+	}
+	if p.Min != nil {
+		b.Min = within(*p.Min)
+	}
+	if p.Max != nil {
+		b.Max = within(*p.Max)
+	}
+	b.Max = max(b.Max, b.Min)
+	return b
 }
 
 func (s *step) mode() Mode {

@@ -117,10 +117,13 @@ func (s *step) encode() {
 // is expressed in the metric's.
 func (s *step) encodeReading(target algorithm.Milli) {
 	i := s.d.Decider
-	value, _ := algorithm.NearestMilli(s.d.Triggers[i].Value) // filed checked it
+	sent := s.d.Triggers[i].Value
 	if len(s.p.Triggers) > 1 {
-		scaled := s.d.Triggers[i].Value / s.p.Triggers[i].Target.Float() * target.Float()
-		value, _ = algorithm.NearestMilli(scaled)
+		sent = sent / s.p.Triggers[i].Target.Float() * target.Float()
+	}
+	value, err := algorithm.NearestMilli(sent)
+	if err != nil { // the reading is sound, so in the metric's unit it is only too large
+		value = algorithm.MaxMilli
 	}
 	if s.in.Degraded {
 		value = max(value, target.Times(s.current))

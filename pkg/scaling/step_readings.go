@@ -18,7 +18,12 @@ func (s *step) takeOutcomes() {
 	s.fresh, s.changed = true, true
 	wasFailing, wasWorking, hadReadings := s.failing(), s.wasWorking(), len(s.rec.Readings) > 0
 	s.rec.Readings = s.filed()
-	if !s.failing() {
+	switch {
+	case s.failing():
+		if !wasFailing || !hadReadings {
+			s.rec.FailingSince = s.now
+		}
+	default:
 		if wasFailing && hadReadings {
 			s.endBlindTime()
 		} else if hadReadings && s.now-s.rec.ReadAt > GapLimit {
@@ -60,7 +65,7 @@ func (s *step) filed() []Reading {
 			_, outcome.Err = algorithm.ToMilli(outcome.Value)
 		}
 		if outcome.Err == nil {
-			readings[i] = Reading{Query: query, Value: outcome.Value, At: s.now, Known: true}
+			readings[i] = Reading{Query: query, Value: outcome.Value, At: s.now, Known: true, Note: outcome.Note}
 			continue
 		}
 		if old, ok := s.reading(i); ok {
@@ -128,6 +133,7 @@ func (s *step) recommend() error {
 		}
 		if ok && reading.Known {
 			trace.Known, trace.Value, trace.AgeSeconds = true, reading.Value, (s.now - reading.At).Seconds()
+			trace.Note = reading.Note
 		}
 		if trace.Error != "" {
 			proposals[i].Failed = true
@@ -163,7 +169,7 @@ func (s *step) tolerance() algorithm.Tolerance {
 // if the policy asks for it; otherwise it returns the failure.
 func (s *step) fallBack(failure error) error {
 	f := s.p.Fallback
-	if f == nil || s.now-s.rec.GoodAt < f.After {
+	if f == nil || !s.failing() || s.now-s.rec.FailingSince < f.After {
 		return failure
 	}
 	s.desired = f.Replicas

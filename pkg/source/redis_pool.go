@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 	"unique"
@@ -16,6 +15,10 @@ import (
 )
 
 var errClosed = errors.New("closed")
+
+// neverSeen tells a queue whose name is misspelled from one that is empty: both have
+// length 0.
+const neverSeen = "this key has not existed since this replica began to read it; is its name right?"
 
 // redisPool keeps one client per server.
 type redisPool struct {
@@ -34,8 +37,8 @@ type redisClient struct {
 	expiry *time.Timer
 
 	// The pool's lock guards these.
-	users  int
-	exists map[redisQuery]bool // queries answered, and whether their key ever existed
+	users   int
+	existed map[redisQuery]bool // queries whose key has been seen
 }
 
 func newRedisPool(timeout, idle time.Duration) *redisPool {
@@ -111,36 +114,14 @@ func (p *redisPool) outcomes(client *redisClient, queries []redisQuery, answers 
 		switch {
 		case a.err != nil:
 			outcomes[i].Err = fmt.Errorf("%s: %w", queries[i], a.err)
-		case a.number == absent:
-			client.noteAbsent(queries[i])
-		default:
+		case a.number != absent:
 			outcomes[i].Value = float64(a.number)
-			client.exists[queries[i]] = true
+			client.existed[queries[i]] = true
+		case !client.existed[queries[i]]:
+			outcomes[i].Note = neverSeen
 		}
 	}
 	return outcomes
-}
-
-// noteAbsent remembers a key as missing unless it is known to have existed.
-func (c *redisClient) noteAbsent(q redisQuery) {
-	if _, known := c.exists[q]; !known {
-		c.exists[q] = false
-	}
-}
-
-func (p *redisPool) missing() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var missing []string
-	for _, client := range p.clients {
-		for query, existed := range client.exists {
-			if !existed {
-				missing = append(missing, query.String())
-			}
-		}
-	}
-	slices.Sort(missing)
-	return slices.Compact(missing)
 }
 
 // acquire returns the server's client, to be released.
@@ -152,7 +133,7 @@ func (p *redisPool) acquire(server unique.Handle[redisServer]) (*redisClient, er
 	}
 	client, ok := p.clients[server]
 	if !ok {
-		client = &redisClient{conn: server.Value().connect(p.timeout), exists: map[redisQuery]bool{}}
+		client = &redisClient{conn: server.Value().connect(p.timeout), existed: map[redisQuery]bool{}}
 		p.clients[server] = client
 	}
 	if client.expiry != nil {

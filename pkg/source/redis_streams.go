@@ -40,14 +40,13 @@ return pending[1]
 
 // streamLag reads how many entries the group has not been given yet.
 //
-// Redis reports that number since 7.0, but as nil after some deletions, and up to
-// 7.2 and 8.0 also wrongly: an entry that is deleted or trimmed before the group
-// reads it is counted for ever after, and a lag that never returns to 0 keeps a
-// workload from sleeping. So the entries after the last delivered one are counted:
-// up to 100 exactly. Beyond that the reported lag is taken, which can then be off
-// only above the target's scale, cut to the stream's length, which it cannot exceed.
-// Where none is reported, counting goes on to 10,000 and that is the answer for
-// anything longer.
+// Redis reports that number since 7.0, but as nil after some deletions, and in many
+// releases also wrongly (redis#13337, redis#13957): an entry that is deleted or
+// trimmed before the group reads it is counted for ever after, and a lag that never
+// returns to 0 keeps a workload from sleeping. So the entries after the last
+// delivered one are counted: exactly up to 100. Beyond that the reported lag is
+// taken, cut to the stream's length, which it cannot exceed. Where none is reported,
+// counting goes on to 10,000, and that is the answer for anything longer.
 //
 // Each page starts at the last entry seen and skips it, because an exclusive start
 // needs Redis 6.2.

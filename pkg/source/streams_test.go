@@ -3,7 +3,6 @@ package source
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,8 +11,6 @@ import (
 	"github.com/dashpot-project/dashpot/internal/redistest"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
-
-func sorted(texts []string) []string { return slices.Sorted(slices.Values(texts)) }
 
 // streamQueries are the three numbers of stream s and group g.
 func streamQueries(tb testing.TB, table *Table, addr string) (length, pending, lag scaling.Query) {

@@ -112,12 +112,6 @@ func (t *Table) Read(ctx context.Context, queries []scaling.Query) []scaling.Out
 	return outcomes
 }
 
-// Missing lists the queries, by their String, that were read while their key did not
-// exist, and whose key has not been seen to exist since the table was made (or since
-// the server was last forgotten for being idle). An empty queue and a queue whose
-// name is misspelled both read 0; this tells them apart. Sorted.
-func (t *Table) Missing() []string { return t.redis.missing() }
-
 // failed gives every query the same error.
 func failed(queries []scaling.Query, err error) []scaling.Outcome {
 	outcomes := make([]scaling.Outcome, len(queries))
