@@ -84,11 +84,11 @@ func (e *Evaluator) decide(ctx context.Context, req Request) Decision {
 		q.policy = &bad
 		return Step(q.input(state{})).Decision
 	case err != nil:
-		return Decision{Key: q.key, Decider: -1, Err: err, Warnings: req.Policy.Warnings}
+		return refuse(q, err)
 	}
 	st := e.load(ctx, q)
 	if err := context.Cause(ctx); err != nil { // nobody waits; and it is not the store that is away
-		return Decision{Key: q.key, Decider: -1, Err: err}
+		return refuse(q, err)
 	}
 	if req.Outcomes != nil {
 		return e.commit(ctx, q, st, req.Outcomes, true).decision
@@ -99,6 +99,11 @@ func (e *Evaluator) decide(ctx context.Context, req Request) Decision {
 		}
 	}
 	return e.commit(ctx, q, st, nil, false).decision
+}
+
+// refuse is the decision where nothing is known to decide on.
+func refuse(q question, err error) Decision {
+	return Decision{Key: q.key, Mode: q.policy.mode(), At: time.Now(), Decider: -1, Err: err, Warnings: q.policy.Warnings}
 }
 
 // unservable returns why an otherwise good policy cannot serve this object.

@@ -431,3 +431,17 @@ func TestGivenOutcomesAreUsedAtOnce(t *testing.T) {
 		}
 	})
 }
+
+func TestADecisionWithoutSightReplacesTheOneBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(6)
+		r.source.set("a", 30, false)
+		r.Evaluate(t.Context(), request("a"))
+		r.observer.obs, r.observer.err = Observation{}, fmt.Errorf("ScaledObject shop/a: %w", ErrUnobserved)
+		r.Evaluate(t.Context(), request("a"))
+		list := r.Decisions()
+		if len(list) != 1 || list[0].Err == nil || list[0].Key.Target != "apps/Deployment/worker" || list[0].Mode != Stabilised {
+			t.Errorf("got %+v, want the one policy, its last known target and its error", list)
+		}
+	})
+}

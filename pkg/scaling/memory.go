@@ -1,6 +1,7 @@
 package scaling
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -53,11 +54,24 @@ func (st state) wantsReading(p *Policy) bool {
 type memory struct {
 	mu    sync.Mutex
 	known map[Key]*memo
+	last  map[policyName]verdict
 	swept time.Time
 }
 
-type memo struct {
+// policyName is a Key without the target, which is not known where the cluster shows
+// nothing.
+type policyName struct {
+	Ref
+	metric string
+}
+
+// verdict is the last decision on a policy.
+type verdict struct {
 	decision Decision
+	at       time.Time
+}
+
+type memo struct {
 	// record as it was at the moment seen, age after it was made.
 	record Record
 	seen   time.Time
@@ -68,19 +82,21 @@ type memo struct {
 	used    time.Time
 }
 
-func newMemory() *memory { return &memory{known: map[Key]*memo{}} }
+func newMemory() *memory { return &memory{known: map[Key]*memo{}, last: map[policyName]verdict{}} }
 
-// memo returns the memo of a key, and forgets keys that nobody has asked about for
-// long. The caller holds the lock.
-func (m *memory) memo(key Key, now time.Time) *memo {
-	if now.Sub(m.swept) > time.Minute {
-		m.swept = now
-		for k, v := range m.known {
-			if now.Sub(v.used) > idleLimit {
-				delete(m.known, k)
-			}
-		}
+// sweep forgets what nobody has asked about for long. The caller holds the lock.
+func (m *memory) sweep(now time.Time) {
+	if now.Sub(m.swept) < time.Minute {
+		return
 	}
+	m.swept = now
+	maps.DeleteFunc(m.known, func(_ Key, k *memo) bool { return now.Sub(k.used) > idleLimit })
+	maps.DeleteFunc(m.last, func(_ policyName, v verdict) bool { return now.Sub(v.at) > idleLimit })
+}
+
+// memo returns the memo of a key. The caller holds the lock.
+func (m *memory) memo(key Key, now time.Time) *memo {
+	m.sweep(now)
 	known, ok := m.known[key]
 	if !ok {
 		known = &memo{}
@@ -193,23 +209,27 @@ func (m *memory) forget(key Key) {
 	delete(m.known, key)
 }
 
+// decided remembers a decision. One that was made without sight keeps the target
+// that the policy last had.
 func (m *memory) decided(d Decision) {
+	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.memo(d.Key, time.Now()).decision = d
+	m.sweep(now)
+	name := policyName{d.Key.Ref, d.Key.Metric}
+	if d.Key.Target == "" {
+		d.Key.Target = m.last[name].decision.Key.Target
+	}
+	m.last[name] = verdict{d, now}
 }
 
 func (m *memory) decisions() []Decision {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	list := make([]Decision, 0, len(m.known))
-	for _, known := range m.known {
-		if !known.decision.Key.isZero() {
-			list = append(list, known.decision)
-		}
+	list := make([]Decision, 0, len(m.last))
+	for _, v := range m.last {
+		list = append(list, v.decision)
 	}
 	slices.SortFunc(list, func(a, b Decision) int { return strings.Compare(a.Key.String(), b.Key.String()) })
 	return list
 }
-
-func (k Key) isZero() bool { return k == Key{} }

@@ -61,6 +61,17 @@ type Policy struct {
 // Stabilised reports whether the windows and policies are ours.
 func (p *Policy) Stabilised() bool { return p.Behavior != nil }
 
+// mode is what the policy's decisions are used for.
+func (p *Policy) mode() Mode {
+	switch {
+	case p.Shadow && p.Stabilised():
+		return Shadow
+	case p.Stabilised():
+		return Stabilised
+	}
+	return PassThrough
+}
+
 // Trigger is one number to read and what it means.
 type Trigger struct {
 	// Type is the trigger's type, in KEDA's words: redis, redis-streams.

@@ -136,15 +136,7 @@ func boundsOf(p *Policy, obs Observation) algorithm.Bounds {
 	return b
 }
 
-func (s *step) mode() Mode {
-	switch {
-	case s.p.Shadow && s.p.Stabilised():
-		return Shadow
-	case s.p.Stabilised():
-		return Stabilised
-	}
-	return PassThrough
-}
+func (s *step) mode() Mode { return s.p.mode() }
 
 // simulated: the count moves as decided, not as observed.
 func (s *step) simulated() bool { return s.obs.OpenLoop || s.mode() == Shadow }

@@ -172,25 +172,17 @@ func (w *Watcher) close(s *stream) {
 	}
 }
 
-// EndStreams ends all open streams cleanly, at once. New ones may open: it is for
-// a replica that cannot answer just now, whose clients do better elsewhere.
-func (w *Watcher) EndStreams() {
+// Shutdown ends all open streams cleanly and every later one as it opens, so that
+// a graceful stop of the server does not wait for them.
+func (w *Watcher) Shutdown() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.closed = true
 	for _, object := range w.objects {
 		for s := range object.streams {
 			s.end()
 		}
 	}
-}
-
-// Shutdown ends all open streams cleanly and every later one as it opens, so that
-// a graceful stop of the server does not wait for them.
-func (w *Watcher) Shutdown() {
-	w.mu.Lock()
-	w.closed = true
-	w.mu.Unlock()
-	w.EndStreams()
 }
 
 // about is d, give or take a tenth.

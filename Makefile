@@ -1,0 +1,60 @@
+# Everything that CI does, a checkout does too, with Go, git, make and a C compiler.
+
+GO ?= go
+FUZZTIME ?= 60s
+# Building the control plane for the first time takes most of this.
+E2E_TIMEOUT ?= 90m
+LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
+
+# The race detector is written in C.
+export CGO_ENABLED = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo build test e2e cluster lint fmt fuzz bench verify
+
+help: ## List what can be made
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## Watch a queue wake a workload and put it back to zero, in this terminal
+	$(GO) run ./cmd/demo
+
+build: ## Build the programs into bin/
+	$(GO) build -trimpath -o bin/ ./cmd/...
+
+test: ## Run all tests with the race detector; brings its own Redis
+	$(GO) test -race ./...
+
+e2e: ## Run against a real API server, HPA controller, KEDA and Redis
+	$(GO) test -tags e2e -timeout $(E2E_TIMEOUT) ./test/e2e/...
+
+cluster: ## Start what e2e runs against, with two scalers, until Ctrl-C
+	$(GO) run ./test/e2e/cmd/cluster
+
+lint: ## Run the linters of .golangci.yml
+	$(LINT) run
+	$(LINT) run --build-tags e2e ./test/e2e/...
+
+fmt: ## Format the source
+	$(LINT) fmt
+
+# A package may have several targets, and go test fuzzes one at a time.
+fuzz: ## Run every fuzz target for FUZZTIME (60s)
+	@set -e; packages=$$($(GO) list ./...); for package in $$packages; do \
+		tests=$$($(GO) test -list '^Fuzz' $$package); \
+		for target in $$(echo "$$tests" | grep '^Fuzz'); do \
+			echo "$$package $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+		done; \
+	done
+
+bench: ## Run every benchmark once
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+verify: ## Check formatting, vet, module files and linters, and change nothing
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+		if [ -n "$$unformatted" ]; then echo "not formatted: $$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) vet -tags e2e ./test/e2e/...
+	$(GO) mod tidy -diff
+	cd tools && $(GO) mod tidy -diff
+	$(MAKE) lint

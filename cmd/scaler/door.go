@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/dashpot-project/dashpot/internal/process"
+	"github.com/dashpot-project/dashpot/pkg/externalscaler"
+)
+
+const (
+	// readyPoll is how often a process that starts looks whether it is ready.
+	readyPoll = 200 * time.Millisecond
+	// drainTimeout bounds how long calls under way may take after SIGTERM. Every one
+	// has a deadline of 2 s; only a client that does not read takes longer.
+	drainTimeout = 10 * time.Second
+)
+
+// door is the gRPC server's life. KEDA's round robin knows nothing of readiness:
+// it calls every address that accepts connections. So none is accepted before the
+// process can answer, nor once it ends.
+type door struct {
+	address string
+	server  *grpc.Server
+	probes  *process.Probes
+	health  *externalscaler.Health
+	log     *slog.Logger
+}
+
+// run opens the door when the process is ready, and closes it when the context
+// ends.
+func (d door) run(ctx context.Context) error {
+	if !d.await(ctx) {
+		return nil
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", d.address)
+	if err != nil {
+		return fmt.Errorf("serve KEDA: %w", err)
+	}
+	d.health.SetReady(true)
+	d.log.Info("serving KEDA", "address", listener.Addr().String())
+	failed := make(chan error, 1)
+	go func() { failed <- d.server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve KEDA: %w", err)
+	case <-ctx.Done():
+	}
+	d.probes.Drain()
+	d.health.SetReady(false)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	defer cancel()
+	externalscaler.Stop(ctx, d.server)
+	return nil
+}
+
+// await returns true when the process is ready, and false if the context ends
+// before. What is missing is logged when it changes.
+func (d door) await(ctx context.Context) bool {
+	ticker := time.NewTicker(readyPoll)
+	defer ticker.Stop()
+	var last string
+	for {
+		err := d.probes.Ready(ctx)
+		switch {
+		case err == nil:
+			return true
+		case errors.Is(ctx.Err(), context.Canceled):
+			return false
+		case err.Error() != last:
+			last = err.Error()
+			d.log.Warn("not ready", "reason", last)
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ticker.C:
+		}
+	}
+}
