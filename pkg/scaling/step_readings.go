@@ -130,6 +130,8 @@ func (s *step) recommend() error {
 			trace.Error = reading.Error
 		case !ok || !reading.Known:
 			trace.Error = "no reading yet of " + trace.Query
+		case s.now-reading.At > s.staleLimit():
+			trace.Error = fmt.Sprintf("%s: the last reading is older than %v", trace.Query, s.staleLimit())
 		}
 		if ok && reading.Known {
 			trace.Known, trace.Value, trace.AgeSeconds = true, reading.Value, (s.now - reading.At).Seconds()
@@ -152,6 +154,11 @@ func (s *step) recommend() error {
 	s.desired, s.d.Recommended, s.d.Decider = desired, desired, decider
 	return nil
 }
+
+// staleLimit is how old a reading may be and still be decided on, while a server is too
+// slow to be waited for. An HPA that asks every 15 s about such a server gets readings
+// of that age, and that must do; a server that has hung is another matter.
+func (s *step) staleLimit() time.Duration { return max(GapLimit, 2*s.p.Interval) }
 
 // tolerance is ours when the windows are ours, else the HPA's as far as it is
 // known.
