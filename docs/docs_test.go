@@ -1,0 +1,210 @@
+// Package docs_test keeps the documentation true where the code can say what is: the
+// tables of keys, the names of flags and metrics, and the links.
+package docs_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dashpot-project/dashpot/pkg/metadata"
+	"github.com/dashpot-project/dashpot/pkg/policy"
+	"github.com/dashpot-project/dashpot/pkg/source"
+)
+
+var update = flag.Bool("update", false, "rewrite the tables of keys in triggers.md")
+
+// documented says which tables of triggers.md together are the keys of a type.
+var documented = map[string][]string{
+	"redis":                  {"redis", "connection"},
+	"redis-cluster":          {"redis", "connection"},
+	"redis-sentinel":         {"redis", "connection", "sentinel"},
+	"redis-streams":          {"redis-streams", "connection"},
+	"redis-cluster-streams":  {"redis-streams", "connection"},
+	"redis-sentinel-streams": {"redis-streams", "connection", "sentinel"},
+}
+
+// tables are the keys of every table of triggers.md, by the name in its markers.
+func tables(types *source.Table) map[string][]metadata.Key {
+	list, stream := types.Keys("redis"), types.Keys("redis-streams")
+	return map[string][]metadata.Key{
+		"dashpot":       policy.Keys(),
+		"redis":         without(list, stream),
+		"redis-streams": without(stream, list),
+		"connection":    without(list, without(list, stream)),
+		"sentinel":      without(types.Keys("redis-sentinel"), list),
+	}
+}
+
+// without is the keys that the others do not name.
+func without(keys, others []metadata.Key) []metadata.Key {
+	return slices.DeleteFunc(slices.Clone(keys), func(k metadata.Key) bool {
+		return slices.ContainsFunc(others, func(o metadata.Key) bool { return o.Name == k.Name })
+	})
+}
+
+func newTypes(t *testing.T) *source.Table {
+	t.Helper()
+	types := source.New(source.Options{})
+	t.Cleanup(types.Close)
+	return types
+}
+
+// TestTables compares each table between its markers, <!-- keys NAME --> and
+// <!-- end -->, with the code.
+func TestTables(t *testing.T) {
+	const file = "triggers.md"
+	text := read(t, file)
+	for name, keys := range tables(newTypes(t)) {
+		begin := fmt.Sprintf("<!-- keys %s -->\n", name)
+		before, rest, found := strings.Cut(text, begin)
+		got, after, closed := strings.Cut(rest, "<!-- end -->")
+		want := table(keys)
+		switch {
+		case !found || !closed:
+			t.Errorf("%s has no table between %q and the end marker", file, begin)
+		case *update:
+			text = before + begin + want + "<!-- end -->" + after
+		case got != want:
+			t.Errorf("%s, table %s: run go test ./docs -update\ngot\n%swant\n%s", file, name, got, want)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTablesCoverEveryType: the tables that stand for a type have all of its keys and
+// no other.
+func TestTablesCoverEveryType(t *testing.T) {
+	types := newTypes(t)
+	all := tables(types)
+	for _, name := range types.Types() {
+		if documented[name] == nil {
+			t.Errorf("triggers.md does not document type %s", name)
+			continue
+		}
+		var got []string
+		for _, part := range documented[name] {
+			got = append(got, rows("", all[part])...)
+		}
+		want := rows("", types.Keys(name))
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("type %s: the tables have\n%s\nand the code\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+}
+
+func table(keys []metadata.Key) string {
+	head := "| key | default | legal | meaning |\n|---|---|---|---|\n"
+	return head + strings.Join(rows("", keys), "\n") + "\n"
+}
+
+// rows describes keys and, below each, its fields: behavior.scaleUp.policies[].type.
+func rows(path string, keys []metadata.Key) []string {
+	var list []string
+	for _, k := range keys {
+		name := "`" + path + k.Name + "`"
+		for _, alias := range k.Aliases {
+			name += " or `" + path + alias + "`"
+		}
+		list = append(list, fmt.Sprintf("| %s | %s | %s | %s |", name, defaultOf(k), k.Legal(), k.Meaning))
+		below := path + k.Name + "."
+		if k.Kind == metadata.List {
+			below = path + k.Name + "[]."
+		}
+		list = append(list, rows(below, k.Fields)...)
+	}
+	return list
+}
+
+func defaultOf(k metadata.Key) string {
+	switch {
+	case k.Required:
+		return "required"
+	case k.Default != "":
+		return "`" + k.Default + "`"
+	}
+	return ""
+}
+
+// TestFlagsAreDocumented: every flag of the scaler is in the README and in
+// operating.md, and no other is.
+func TestFlagsAreDocumented(t *testing.T) {
+	want := captures(`flags\.\w+Var\(&[\w.]+, "([a-z-]+)"`, read(t, "../cmd/scaler/options.go"))
+	for _, file := range []string{"../README.md", "operating.md"} {
+		got := captures("(?m)^\\| `--([a-z-]+)`", read(t, file))
+		if len(want) == 0 || !slices.Equal(got, want) {
+			t.Errorf("%s has a table of flags %v; the scaler has %v", file, got, want)
+		}
+	}
+}
+
+// TestMetricsAreDocumented: operating.md names every metric of ours, and no other.
+func TestMetricsAreDocumented(t *testing.T) {
+	want := captures(`"(dashpot_[a-z_]*[a-z])"`, read(t, "../internal/process/metrics.go"))
+	for _, name := range captures(`gauge\("([a-z_]+)"`, read(t, "../internal/process/policies.go")) {
+		want = append(want, "dashpot_policy_"+name)
+	}
+	slices.Sort(want)
+	got := captures("(?m)^\\| `(dashpot_[a-z_]+)`", read(t, "operating.md"))
+	slices.Sort(got)
+	if len(want) == 0 || !slices.Equal(got, want) {
+		t.Errorf("operating.md names %v; the code has %v", got, want)
+	}
+}
+
+// TestLinks: every relative link in the documentation leads to a file.
+func TestLinks(t *testing.T) {
+	var files []string
+	for _, pattern := range []string{"*.md", "adr/*.md", "../*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	checked := 0
+	for _, file := range files {
+		for _, link := range captures(`\]\(([^)\s]+)\)`, read(t, file)) {
+			if strings.Contains(link, "://") {
+				continue
+			}
+			checked++
+			path, _, _ := strings.Cut(link, "#")
+			if _, err := os.Stat(filepath.Join(filepath.Dir(file), path)); err != nil {
+				t.Errorf("%s: broken link: %v", file, err)
+			}
+		}
+	}
+	if checked == 0 {
+		t.Error("no links found")
+	}
+}
+
+// captures is what the pattern's group matched, in order.
+func captures(pattern, text string) []string {
+	var found []string
+	for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		found = append(found, match[1])
+	}
+	return found
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
