@@ -115,7 +115,7 @@ func (k *standins) stream(ctx context.Context) error {
 		answer, err := stream.Recv()
 		switch {
 		case ctx.Err() != nil || errors.Is(err, io.EOF):
-			return nil
+			return nil //nolint:nilerr // that is how a stream ends
 		case err != nil:
 			return fmt.Errorf("receive from the stream: %w", err)
 		case answer.Result:
@@ -129,10 +129,7 @@ func every(ctx context.Context, period time.Duration, f func() error) error {
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
 	for {
-		if err := f(); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
+		if err := f(); err != nil && ctx.Err() == nil {
 			return err
 		}
 		select {

@@ -34,7 +34,7 @@ func (f fakePolicies) Forget(_ context.Context, namespace, name string) (int, er
 
 func decision(name, metric string, replicas int32) scaling.Decision {
 	return scaling.Decision{
-		Key:  scaling.Key{Ref: scaling.Ref{Kind: scaling.KindScaledObject, Namespace: "shop", Name: name}, Metric: metric},
+		Key:  scaling.Key{Ref: scaling.Ref{Kind: scaling.KindScaledObject, Namespace: "shop", Name: name}, Record: metric},
 		Mode: scaling.Stabilised, At: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC),
 		Replicas: replicas, Awake: true, Active: true, Decider: -1,
 	}
@@ -124,7 +124,7 @@ func TestShowHasEveryPolicyOfTheObjectAndNoOther(t *testing.T) {
 	}}
 	var body policyList
 	call(t, newAPI(policies, nil), "GET", "/v1/policies/shop/worker", &body)
-	if len(body.Policies) != 2 || body.Policies[0].Replicas != 3 || body.Policies[1].Policy.Metric != "mails" {
+	if len(body.Policies) != 2 || body.Policies[0].Replicas != 3 || body.Policies[1].Policy.Record != "mails" {
 		t.Errorf("got %+v; want the policies jobs and mails of worker", body.Policies)
 	}
 }

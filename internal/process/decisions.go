@@ -28,7 +28,7 @@ type DecisionLog struct {
 // workload, or whose workload nobody sees, goes on with the same history.
 type policyName struct {
 	scaling.Ref
-	metric string
+	record string
 }
 
 type logged struct {
@@ -54,12 +54,12 @@ func NewDecisionLog(log *slog.Logger) *DecisionLog {
 // Decided takes a decision. It is safe for concurrent use.
 func (l *DecisionLog) Decided(d scaling.Decision) {
 	next := answerOf(d)
-	before, known := l.exchange(policyName{d.Key.Ref, d.Key.Metric}, next)
+	before, known := l.exchange(policyName{d.Key.Ref, d.Key.Record}, next)
 	if known && before == next {
 		return
 	}
 	attrs := []any{
-		slog.String("namespace", d.Key.Namespace), slog.String("name", d.Key.Name), slog.String("metric", d.Key.Metric),
+		slog.String("namespace", d.Key.Namespace), slog.String("name", d.Key.Name), slog.String("record", d.Key.Record),
 		slog.String("mode", string(d.Mode)), slog.String("outcome", outcome(d)), slog.String("reason", d.Why()),
 	}
 	if d.Err == nil {
@@ -107,7 +107,7 @@ func fault(err error) string {
 	if err == nil {
 		return ""
 	}
-	for _, kind := range []error{scaling.ErrNotRead, scaling.ErrStore, scaling.ErrUnobserved} {
+	for _, kind := range []error{scaling.ErrNotRead, scaling.ErrUnobserved} {
 		if errors.Is(err, kind) {
 			return kind.Error()
 		}

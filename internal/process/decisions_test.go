@@ -16,7 +16,7 @@ import (
 // jobs is a decision of one policy; its fields are then changed by the caller.
 func jobs(change func(*scaling.Decision)) scaling.Decision {
 	d := scaling.Decision{
-		Key:  scaling.Key{Ref: scaling.Ref{Kind: scaling.KindScaledObject, Namespace: "shop", Name: "worker"}, Target: "apps/Deployment/worker", Metric: "jobs"},
+		Key:  scaling.Key{Ref: scaling.Ref{Kind: scaling.KindScaledObject, Namespace: "shop", Name: "worker"}, Target: "apps/Deployment/worker", Record: "jobs"},
 		Mode: scaling.Stabilised, At: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC),
 		Replicas: 3, Current: 2, Awake: true, Active: true,
 		Triggers: []scaling.TriggerTrace{{Query: "list jobs", Known: true, Value: 15, Recommended: 3}}, Recommended: 3,
@@ -35,7 +35,7 @@ func TestDecisionLogTellsChangesOnly(t *testing.T) {
 			change func(*scaling.Decision)
 			want   string // of the one line; empty for none
 		}{
-			{"the first", func(*scaling.Decision) {}, "level=INFO msg=decision namespace=shop name=worker metric=jobs mode=stabilised outcome=served"},
+			{"the first", func(*scaling.Decision) {}, "level=INFO msg=decision namespace=shop name=worker record=jobs mode=stabilised outcome=served"},
 			{"the same", func(*scaling.Decision) {}, ""},
 			{"another wish, the same count", func(d *scaling.Decision) { d.Recommended = 2 }, ""},
 			{"another count", func(d *scaling.Decision) { d.Replicas = 4 }, "replicas=4 current=2 active=true"},
@@ -46,7 +46,7 @@ func TestDecisionLogTellsChangesOnly(t *testing.T) {
 			{"a bad policy", func(d *scaling.Decision) { d.Err = errors.New("listLength: 0 is not above 0") }, "listLength: 0 is not above 0"},
 			{"another bad policy", func(d *scaling.Decision) { d.Err = errors.New("listLength: -1 is not above 0") }, "listLength: -1 is not above 0"},
 			{"well again", func(*scaling.Decision) {}, "outcome=served"},
-			{"another policy's first", func(d *scaling.Decision) { d.Key.Metric = "mails" }, "metric=mails"},
+			{"another policy's first", func(d *scaling.Decision) { d.Key.Record = "mails" }, "record=mails"},
 		}
 		var out bytes.Buffer
 		log := NewDecisionLog(NewLogger(&out, slog.LevelInfo, "text"))
@@ -59,7 +59,7 @@ func TestDecisionLogTellsChangesOnly(t *testing.T) {
 			}
 		}
 		time.Sleep(2 * decisionMemory)
-		log.Decided(jobs(func(d *scaling.Decision) { d.Key.Metric = "mails" }))
+		log.Decided(jobs(func(d *scaling.Decision) { d.Key.Record = "mails" }))
 		if n := len(log.last); n != 1 {
 			t.Errorf("%d policies remembered; want only the one that was asked about", n)
 		}

@@ -39,6 +39,7 @@ func StartSentinel(tb testing.TB, opts ...Option) *Sentinel {
 // watch makes a server a sentinel. Its configuration has to be a file, which
 // the sentinel rewrites.
 func (g *Sentinel) watch(tb testing.TB) Option {
+	tb.Helper()
 	return func(s *Server) {
 		config := fmt.Sprintf(`sentinel monitor %[1]s 127.0.0.1 %[2]d 1
 sentinel down-after-milliseconds %[1]s 1000

@@ -56,7 +56,7 @@ func (o *listOracle) stabilize(current, desired int32, now, upWindow, downWindow
 func (o *listOracle) last(replicas int32, low bool) time.Duration {
 	var last time.Duration
 	for _, rec := range o.samples {
-		if rec.recommendation == replicas && !(low && rec.highOnly) {
+		if rec.recommendation == replicas && (!low || !rec.highOnly) {
 			last = max(last, rec.timestamp)
 		}
 	}

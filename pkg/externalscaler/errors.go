@@ -32,8 +32,7 @@ func codeOf(err error) codes.Code {
 		return codes.InvalidArgument
 	case errors.Is(err, scaling.ErrUnobserved),
 		errors.Is(err, scaling.ErrNotRead),
-		errors.Is(err, scaling.ErrNoData),
-		errors.Is(err, scaling.ErrStore):
+		errors.Is(err, scaling.ErrNoData):
 		return codes.Unavailable
 	case errors.Is(err, context.DeadlineExceeded):
 		return codes.DeadlineExceeded

@@ -74,7 +74,7 @@ func TestObserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := client(t, func(context.Context, scaling.Request) scaling.Decision {
 			time.Sleep(time.Second)
-			return scaling.Decision{Err: scaling.ErrStore}
+			return scaling.Decision{Err: scaling.ErrNotRead}
 		}, externalscaler.Options{Observe: func(method string, code codes.Code, took time.Duration) {
 			mu.Lock()
 			defer mu.Unlock()

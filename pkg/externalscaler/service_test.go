@@ -19,7 +19,7 @@ import (
 )
 
 func TestGetMetricSpec(t *testing.T) {
-	c := client(t, decides(scaling.Decision{Err: scaling.ErrStore}), externalscaler.Options{})
+	c := client(t, decides(scaling.Decision{Err: scaling.ErrNotRead}), externalscaler.Options{})
 	want := &pb.GetMetricSpecResponse{MetricSpecs: []*pb.MetricSpec{{MetricName: "jobs", TargetSizeFloat: 5}}}
 	for name, ref := range map[string]*pb.ScaledObjectRef{
 		"good policy":    worker(nil),
@@ -82,7 +82,6 @@ func TestErrors(t *testing.T) {
 		{fmt.Errorf("shop/worker: %w", scaling.ErrUnobserved), codes.Unavailable},
 		{fmt.Errorf("%w: redis: refused", scaling.ErrNotRead), codes.Unavailable},
 		{fmt.Errorf("%w", scaling.ErrNoData), codes.Unavailable},
-		{scaling.ErrStore, codes.Unavailable},
 		{fmt.Errorf("%w: %w", scaling.ErrUnobserved, context.DeadlineExceeded), codes.Unavailable},
 		{fmt.Errorf("observe: %w", context.DeadlineExceeded), codes.DeadlineExceeded},
 		{fmt.Errorf("observe: %w", context.Canceled), codes.Canceled},

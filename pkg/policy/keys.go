@@ -34,11 +34,11 @@ var (
 	}
 	minKey = metadata.Key{
 		Name: "minReplicaCount", Kind: metadata.Whole, Range: metadata.Range{Min: 0, Max: maxCount},
-		Meaning: "Overrides the ScaledObject's minReplicaCount. Only with behavior.",
+		Meaning: "Narrows the ScaledObject's minReplicaCount. Only with behavior.",
 	}
 	maxKey = metadata.Key{
 		Name: "maxReplicaCount", Kind: metadata.Whole, Range: metadata.Range{Min: 1, Max: maxCount},
-		Meaning: "Overrides the ScaledObject's maxReplicaCount. Only with behavior.",
+		Meaning: "Narrows the ScaledObject's maxReplicaCount. Only with behavior.",
 	}
 	metricNameKey = metadata.Key{
 		Name:    "metricName",

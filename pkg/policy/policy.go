@@ -50,6 +50,7 @@ func (p Parser) Parse(values map[string]string) *scaling.Policy {
 	parseInterval(m, policy)
 	parseBounds(m, policy)
 	policy.Metric = parseMetricName(m, metric)
+	policy.Record = recordName(m, policy)
 	policy.Target = one
 	if policy.Behavior != nil && !policy.Shadow {
 		policy.Metric += replicasSuffix
@@ -64,6 +65,15 @@ func (p Parser) Parse(values map[string]string) *scaling.Policy {
 		policy.Invalid = fmt.Errorf("%w: %w", scaling.ErrBadPolicy, err)
 	}
 	return policy
+}
+
+// recordName is metricName where the user gave one, else what is read and where: two
+// queues of one name on two servers are two.
+func recordName(m *metadata.Map, policy *scaling.Policy) string {
+	if m.Has(metricNameKey) || len(policy.Triggers) == 0 {
+		return policy.Metric
+	}
+	return policy.Triggers[0].Query.String()
 }
 
 // parseSource reads the trigger itself. It returns the metric's default name and the

@@ -239,3 +239,31 @@ func TestStabilisedBounds(t *testing.T) {
 		t.Errorf("got interval %v and cooldown %v, want 1m and 0", p.Interval, p.Cooldown)
 	}
 }
+
+// A record outlives an edit and a switch of modes, so that windows do, and belongs to one
+// queue on one server.
+func TestRecordName(t *testing.T) {
+	const want = "redis list jobs at redis:6379/0"
+	for name, changes := range map[string]values{
+		"pass-through": {},
+		"stabilised":   {"behavior": "{}"},
+		"shadow":       {"behavior": "{}", "shadow": "true"},
+		"edited":       {"listLength": "50", "activationListLength": "3", "cooldownPeriod": "10", "behavior": "{}"},
+	} {
+		if got := good(t, jobs(changes)).Record; got != want {
+			t.Errorf("%s: record %q, want %q", name, got, want)
+		}
+	}
+	for name, changes := range map[string]values{
+		"another server":   {"address": "other:6379"},
+		"another database": {"databaseIndex": "1"},
+		"another list":     {"listName": "mails"},
+	} {
+		if got := good(t, jobs(changes)).Record; got == want {
+			t.Errorf("%s: the same record", name)
+		}
+	}
+	if got := good(t, jobs(values{"metricName": "work", "behavior": "{}"})).Record; got != "work" {
+		t.Errorf("with metricName: record %q, want that", got)
+	}
+}

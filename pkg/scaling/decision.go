@@ -23,8 +23,6 @@ var (
 	ErrBadPolicy = errors.New("invalid policy")
 	// ErrNotRead: a trigger could not be read.
 	ErrNotRead = errors.New("trigger not read")
-	// ErrStore: the store does not answer and nothing is remembered of the key.
-	ErrStore = errors.New("store unreachable")
 )
 
 // Decision is what one request gets: the answer, and every fact that led to it.

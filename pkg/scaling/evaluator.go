@@ -71,7 +71,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, req Request) Decision {
 
 func (e *Evaluator) decide(ctx context.Context, req Request) Decision {
 	obs, err := e.observer.Observe(ctx, req.Ref, req.Policy.Metric)
-	q := question{key: Key{req.Ref, obs.Target, req.Policy.Metric}, policy: req.Policy, obs: obs}
+	q := question{key: Key{req.Ref, obs.Target, req.Policy.Record}, policy: req.Policy, obs: obs}
 	if err == nil && req.Policy.Invalid == nil {
 		err = unservable(req.Policy, obs)
 	}
@@ -186,13 +186,14 @@ func (e *Evaluator) load(ctx context.Context, q question) state {
 // awaitReading joins the read of this question, or starts it, and waits as long
 // as patience allows. ok is false if there is no new record yet.
 func (e *Evaluator) awaitReading(ctx context.Context, q question, st state) (state, bool) {
+	//nolint:contextcheck // a read outlives the caller that started it: others wait for it
 	f := e.reads.join(q, func(ctx context.Context, read func() []Outcome) state {
 		// Another read may have landed between this caller's load and its turn.
 		if mine := e.memory.recent(q.key, st); st.dated() && !mine.wantsReading(q.policy) {
 			return mine
 		}
 		outcomes := read()
-		if obs, err := e.observer.Observe(ctx, q.key.Ref, q.key.Metric); err == nil && obs.Target == q.key.Target {
+		if obs, err := e.observer.Observe(ctx, q.key.Ref, q.policy.Metric); err == nil && obs.Target == q.key.Target {
 			q.obs = obs
 		}
 		return e.commit(ctx, q, e.memory.since(st), outcomes, false).state

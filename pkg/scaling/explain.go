@@ -112,7 +112,7 @@ func (d Decision) Why() string {
 	case d.Err != nil:
 		return "no answer: " + oneLine(d.Err)
 	case d.Held != nil:
-		return fmt.Sprintf("held at %d: %s", d.Current, oneLine(d.Held))
+		return fmt.Sprintf("held at %d: %s", d.running(), oneLine(d.Held))
 	case d.Mode == PassThrough:
 		return d.whyPassThrough()
 	case !d.Awake && d.Current == 0:
@@ -153,6 +153,14 @@ func (d Decision) whyStabilised() string {
 		b.WriteString("; the store does not answer, so nothing shrinks")
 	}
 	return b.String()
+}
+
+// running is the count that really runs, as far as it is known.
+func (d Decision) running() int32 {
+	if d.OpenLoop {
+		return d.Current
+	}
+	return d.Running
 }
 
 // decider names the trigger that asked for most.

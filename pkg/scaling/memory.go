@@ -62,7 +62,7 @@ type memory struct {
 // nothing.
 type policyName struct {
 	Ref
-	metric string
+	record string
 }
 
 // verdict is the last decision on a policy.
@@ -216,7 +216,7 @@ func (m *memory) decided(d Decision) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sweep(now)
-	name := policyName{d.Key.Ref, d.Key.Metric}
+	name := policyName{d.Key.Ref, d.Key.Record}
 	if d.Key.Target == "" {
 		d.Key.Target = m.last[name].decision.Key.Target
 	}

@@ -16,22 +16,26 @@ type Ref struct {
 // KindScaledObject is the Kind of a policy that reaches us through KEDA.
 const KindScaledObject = "ScaledObject"
 
-// Key names one record: whose it is, which workload it scales and by which
-// metric. Two triggers of one ScaledObject have two records; so has one
-// ScaledObject before and after it is pointed at another workload.
+// Key names one record: whose it is, which workload it scales and by what. Two
+// triggers of one ScaledObject have two records; so has one ScaledObject before and
+// after it is pointed at another workload.
 type Key struct {
 	Ref
 	Target string `json:"target"`
-	Metric string `json:"metric"`
+	// Record is the policy's.
+	Record string `json:"record"`
 }
 
-// String is the key as one path: Kind/namespace/name/target/metric.
+// String is the key as one path: Kind/namespace/name/target/record.
 func (k Key) String() string {
-	return k.Kind + "/" + k.Namespace + "/" + k.Name + "/" + k.Target + "/" + k.Metric
+	return k.Kind + "/" + k.Namespace + "/" + k.Name + "/" + k.Target + "/" + k.Record
 }
 
 // Policy is what a user asked for. It is immutable once parsed, and safe to share.
 type Policy struct {
+	// Record tells the records of one object's policies apart. It does not change when
+	// a policy is switched between pass-through and stabilised, nor with a target.
+	Record string
 	// Metric is the metric's name as KEDA's HPA knows it, without KEDA's sN- prefix.
 	Metric string
 	// Target is the HPA's AverageValue target for Metric.

@@ -42,7 +42,7 @@ func (s *step) inSight() bool {
 // one replica, so that a Percent-only policy can still wake a workload.
 func (s *step) count() int32 {
 	b, from := *s.p.Behavior, max(1, s.current)
-	wish := s.desired
+	var wish int32
 	switch {
 	case s.current > s.bounds.Max:
 		s.d.Limited = Checked{Replicas: s.bounds.Max, Reason: algorithm.TooManyReplicas}

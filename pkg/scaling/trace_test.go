@@ -89,7 +89,7 @@ func replay(t *testing.T, text string) string {
 		default:
 			input, _, _ := strings.Cut(line, "->")
 			input = strings.TrimRight(input, " ")
-			out.WriteString(fmt.Sprintf("%-26s -> %s", input, tr.ask(strings.Fields(input))))
+			fmt.Fprintf(&out, "%-26s -> %s", input, tr.ask(strings.Fields(input)))
 		}
 		out.WriteString("\n")
 	}

@@ -86,6 +86,7 @@ func TestManyObjects(t *testing.T) {
 }
 
 func manyObjects(t *testing.T, stopped string) {
+	t.Helper()
 	const objects = 1250
 	src, cluster := &sources{}, &zeros{}
 	evaluator := scaling.NewEvaluator(scaling.Options{Source: src, Store: memstore.New(), Observer: cluster})
@@ -134,6 +135,7 @@ func manyObjects(t *testing.T, stopped string) {
 
 // answers asks for every object once, as the HPA does as soon as something runs.
 func answers(t *testing.T, evaluator *scaling.Evaluator, cluster *zeros, requests []scaling.Request, stopped string) {
+	t.Helper()
 	cluster.set(3)
 	var slow []time.Duration
 	for i, req := range requests {

@@ -46,7 +46,7 @@ func FreePort() (int, error) {
 }
 
 func probe(port int) error {
-	listener, err := net.Listen("tcp4", fmt.Sprintf(":%d", port))
+	listener, err := net.Listen("tcp4", fmt.Sprintf(":%d", port)) //nolint:noctx // returns at once
 	if err != nil {
 		return err
 	}

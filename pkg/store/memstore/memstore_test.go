@@ -56,14 +56,14 @@ func TestSweepGivesExpiredRecordsBack(t *testing.T) {
 
 func swap(t *testing.T, store *Store, metric string, ttl time.Duration) {
 	t.Helper()
-	swapped, err := store.Swap(t.Context(), scaling.Key{Metric: metric}, "", scaling.Record{}, ttl)
+	swapped, err := store.Swap(t.Context(), scaling.Key{Record: metric}, "", scaling.Record{}, ttl)
 	if err != nil || !swapped {
 		t.Fatalf("Swap of a new key: %v, %v; want true, nil", swapped, err)
 	}
 }
 
 func BenchmarkLoad(b *testing.B) {
-	store, key := New(), scaling.Key{Metric: "jobs"}
+	store, key := New(), scaling.Key{Record: "jobs"}
 	if _, err := store.Swap(b.Context(), key, "", storetest.FullRecord(), time.Hour); err != nil {
 		b.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func BenchmarkLoad(b *testing.B) {
 }
 
 func BenchmarkLoadAndSwap(b *testing.B) {
-	store, key, record := New(), scaling.Key{Metric: "jobs"}, storetest.FullRecord()
+	store, key, record := New(), scaling.Key{Record: "jobs"}, storetest.FullRecord()
 	b.ReportAllocs()
 	for b.Loop() {
 		loaded, err := store.Load(b.Context(), key)

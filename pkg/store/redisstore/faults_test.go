@@ -169,7 +169,7 @@ func TestClusterNodeThatHangsBarsNoOther(t *testing.T) {
 	store := open(t, "redis-cluster://"+strings.Join(cluster.Addrs(), ","), defaultTimeout)
 	keys := make(map[string]scaling.Key) // by the address of their node
 	for i := 0; len(keys) < len(cluster.Nodes); i++ {
-		key := scaling.Key{Metric: fmt.Sprint(i)}
+		key := scaling.Key{Record: fmt.Sprint(i)}
 		eventually(t, "Load", func() error { _, err := store.Load(t.Context(), key); return err })
 		keys[nodeOf(t, store, store.redisKey(key))] = key
 	}

@@ -21,6 +21,6 @@ var (
 func (s *Store) redisKey(k scaling.Key) string {
 	part := escapePart.Replace
 	return "dashpot:{" + strings.Join([]string{
-		part(s.instance), part(k.Kind), part(k.Namespace), part(k.Name), escapeTarget.Replace(k.Target), part(k.Metric),
+		part(s.instance), part(k.Kind), part(k.Namespace), part(k.Name), escapeTarget.Replace(k.Target), part(k.Record),
 	}, "/") + "}"
 }

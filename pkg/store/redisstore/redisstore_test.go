@@ -20,7 +20,7 @@ const patient = 10 * time.Second
 
 var jobs = scaling.Key{
 	Ref:    scaling.Ref{Kind: scaling.KindScaledObject, Namespace: "shop", Name: "worker"},
-	Target: "apps/Deployment/worker", Metric: "redis-jobs",
+	Target: "apps/Deployment/worker", Record: "redis-jobs",
 }
 
 func TestConformance(t *testing.T) {

@@ -102,7 +102,7 @@ func oddKeys(t trial) {
 // OddKeys returns keys that all differ and look alike.
 func OddKeys() []scaling.Key {
 	odd := func(kind, namespace, name, target, metric string) scaling.Key {
-		return scaling.Key{Ref: scaling.Ref{Kind: kind, Namespace: namespace, Name: name}, Target: target, Metric: metric}
+		return scaling.Key{Ref: scaling.Ref{Kind: kind, Namespace: namespace, Name: name}, Target: target, Record: metric}
 	}
 	return []scaling.Key{
 		odd("", "", "", "", ""),

@@ -68,7 +68,7 @@ var jobs = key("jobs")
 func key(metric string) scaling.Key {
 	return scaling.Key{
 		Ref:    scaling.Ref{Kind: scaling.KindScaledObject, Namespace: "shop", Name: "worker"},
-		Target: "apps/Deployment/worker", Metric: metric,
+		Target: "apps/Deployment/worker", Record: metric,
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 
 func main() {
 	var o options
-	pflag.StringVar(&o.example, "example", "", "manifest with a ScaledObject to apply; its scalerAddress is replaced")
+	pflag.StringVar(&o.example, "example", "examples/redis-list/stabilised.yaml", "manifest with a ScaledObject to apply; its scalerAddress is replaced")
 	pflag.IntVar(&o.scalers, "scalers", 2, "replicas of the scaler")
 	pflag.DurationVar(&o.hpaSync, "hpa-sync", 15*time.Second, "period of the HPA controller; Kubernetes' default is 15s")
 	pflag.StringVar(&o.dir, "dir", "", "directory for logs and data, which is kept; by default a temporary one")

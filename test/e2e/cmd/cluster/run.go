@@ -39,7 +39,7 @@ func run(ctx context.Context, o options) error {
 	}
 	defer os.RemoveAll(filepath.Dir(scaler)) //nolint:errcheck // a temporary directory
 	s := &session{}
-	if s.redis, err = redistest.Launch(); err != nil {
+	if s.redis, err = redistest.Launch(); err != nil { //nolint:contextcheck // a server's start is bounded by itself
 		return err
 	}
 	defer s.redis.Close()
