@@ -1,0 +1,10 @@
+// Package cluster shows pkg/scaling what the Kubernetes API knows of a workload.
+//
+// It is the one place where API types become plain structs. Every informer does
+// so in its transform, so that what stays in memory is a handful of fields per
+// object: no pod templates, no managedFields, no status that nobody reads.
+//
+// Observer is the scaling.Observer over those informers; OpenLoop is the one for
+// a process without a cluster. Events tells users on their ScaledObject when a
+// policy of theirs cannot be followed.
+package cluster
