@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/dashpot-project/dashpot/pkg/algorithm"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
 
@@ -169,12 +171,15 @@ func (o *Observer) Observe(ctx context.Context, ref scaling.Ref, metric string) 
 	}
 }
 
+// jobObservation is that of a ScaledJob, whose bounds are KEDA's own business.
+var jobObservation = scaling.Observation{Job: true, Bounds: algorithm.Bounds{Min: 1, Max: math.MaxInt32}}
+
 // look is Observe without the waiting.
 func (o *Observer) look(ref scaling.Ref, metric string) (scaling.Observation, error) {
 	so, ok := find[scaledObject](o.scaledObjects, ref.Namespace, ref.Name)
 	if !ok {
 		if _, isJob := find[scaledJob](o.scaledJobs, ref.Namespace, ref.Name); isJob && o.scaledObjects.isListed() {
-			return scaling.Observation{Job: true}, nil
+			return jobObservation, nil
 		}
 		return scaling.Observation{}, o.scaledObjects.unobserved(ref.Namespace, ref.Name)
 	}

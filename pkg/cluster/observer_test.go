@@ -272,7 +272,7 @@ func TestScaledJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, o := inCluster(t, job)
 		got, took, err := observe(t, o, worker)
-		if err != nil || took != 0 || !equal(got, scaling.Observation{Job: true}) {
+		if err != nil || took != 0 || !equal(got, jobObservation) {
 			t.Errorf("got %+v, %v after %s; want a job at once", got, err, took)
 		}
 		if about := o.Reference(worker); about.Kind != "ScaledJob" || about.UID != "uid-of-worker" {

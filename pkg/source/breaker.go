@@ -8,17 +8,17 @@ import (
 
 const (
 	breakAfter = 3 // failures in a row
-	firstPause = time.Second
-	longPause  = 15 * time.Second
+	pause      = time.Second
 )
 
 // breaker spares callers the wait for a server that is known to be down. After three
-// failures in a row it refuses for a second; then it admits one attempt, and refuses
-// for twice as long, up to 15 s, each time that this fails. Any success closes it.
+// failures in a row it refuses for a second, then admits one attempt, and refuses for
+// another second each time that this fails. The pause does not grow: one attempt at a
+// time is no burden, and what piled up while a server was away is waiting. Any success
+// closes it.
 type breaker struct {
 	mu       sync.Mutex
 	failures int
-	pause    time.Duration
 	until    time.Time
 	probing  bool
 	cause    error
@@ -46,7 +46,7 @@ func (b *breaker) admit(now time.Time) (probe bool, err error) {
 func (b *breaker) succeed() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.failures, b.pause, b.until, b.probing, b.cause = 0, 0, time.Time{}, false, nil
+	b.failures, b.until, b.probing, b.cause = 0, time.Time{}, false, nil
 }
 
 // fail reports that the server could not be reached. Attempts that began before the
@@ -62,8 +62,7 @@ func (b *breaker) fail(now time.Time, probe bool, cause error) {
 	b.failures++
 	b.cause = cause
 	if b.failures >= breakAfter {
-		b.pause = min(max(2*b.pause, firstPause), longPause)
-		b.until = now.Add(b.pause)
+		b.until = now.Add(pause)
 	}
 }
 

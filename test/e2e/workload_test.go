@@ -171,10 +171,15 @@ func (w *workload) record() *cluster.Recorder {
 	return r
 }
 
-// expect checks that the recorded counts are the wanted ones, in order.
+// expect checks that the recorded counts are the wanted ones, in order. The recorder
+// may be some milliseconds behind what the scenario has seen otherwise.
 func (w *workload) expect(r *cluster.Recorder, want ...int32) cluster.History {
 	w.t.Helper()
 	history := r.History()
+	for tries := 0; tries < 20 && len(history) < len(want); tries++ {
+		time.Sleep(100 * time.Millisecond)
+		history = r.History()
+	}
 	w.t.Logf("replicas: %s", history)
 	if !slices.Equal(history.Replicas(), want) {
 		w.t.Errorf("replicas went %s, want %v\n%s", history, want, w.explain())

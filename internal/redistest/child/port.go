@@ -46,7 +46,7 @@ func FreePort() (int, error) {
 }
 
 func probe(port int) error {
-	listener, err := net.Listen("tcp4", fmt.Sprintf(":%d", port)) //nolint:noctx // returns at once
+	listener, err := net.Listen("tcp4", fmt.Sprintf(":%d", port))
 	if err != nil {
 		return err
 	}

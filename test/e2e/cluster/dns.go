@@ -25,7 +25,7 @@ type nameServer struct {
 }
 
 func startNameServer() (*nameServer, error) {
-	conn, err := net.ListenPacket("udp4", "127.0.0.1:0") //nolint:noctx // returns at once
+	conn, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("start the name server: %w", err)
 	}
