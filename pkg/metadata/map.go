@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Map reads keys from a map of strings and collects what is wrong with them. The
@@ -151,14 +152,14 @@ func (m *Map) Warn(format string, args ...any) {
 // of a known key is a problem, any other that is not known a warning.
 func (m *Map) Finish(known ...[]Key) {
 	m.finish(known, func(name string) {
-		m.Warn("%s: unknown key, ignored", name)
+		m.Warn("%s: unknown key, ignored", spelled(name))
 	})
 }
 
 // FinishStrict is Finish where every unknown entry is a problem.
 func (m *Map) FinishStrict(known ...[]Key) {
 	m.finish(known, func(name string) {
-		m.Conflict("%s: unknown key, must be one of %s", name, fieldNames(slices.Concat(known...)))
+		m.Conflict("%s: unknown key, must be one of %s", spelled(name), fieldNames(slices.Concat(known...)))
 	})
 }
 
@@ -172,7 +173,7 @@ func (m *Map) finish(known [][]Key, unknown func(name string)) {
 			continue
 		}
 		if near := Nearest(name, names); near != "" {
-			m.Conflict("%s: unknown key, did you mean %s?", name, near)
+			m.Conflict("%s: unknown key, did you mean %s?", spelled(name), near)
 			continue
 		}
 		unknown(name)
@@ -237,6 +238,15 @@ func (p problems) Error() string {
 }
 
 func (p problems) Unwrap() []error { return p }
+
+// spelled is the name of an unknown key as it may stand in a message: a map key can be
+// anything.
+func spelled(name string) string {
+	if short := shortened(name); short != name || strings.ContainsFunc(name, func(r rune) bool { return !strconv.IsPrint(r) }) || !utf8.ValidString(name) {
+		return strconv.Quote(short)
+	}
+	return name
+}
 
 // shortened keeps a message readable when the value is a whole YAML document.
 func shortened(value string) string {
