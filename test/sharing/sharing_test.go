@@ -115,7 +115,7 @@ type call struct {
 }
 
 // load runs 64 callers against both processes for a time, and returns each one's calls.
-func load(t *testing.T, ctx context.Context, processes []*process, ref *pb.ScaledObjectRef, metric string) [][]call {
+func load(ctx context.Context, t *testing.T, processes []*process, ref *pb.ScaledObjectRef, metric string) [][]call {
 	t.Helper()
 	calls := make([][]call, callers)
 	var wg sync.WaitGroup
@@ -169,7 +169,7 @@ func TestTwoProcessesShareOneRecord(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), length)
 	go change(ctx, jobs.Addr())
-	alone := load(t, ctx, processes, object("a", jobs.Addr()), parsed.Metric)
+	alone := load(ctx, t, processes, object("a", jobs.Addr()), parsed.Metric)
 	cancel()
 	checkReads(t, processes, jobs.Addr(), length)
 	checkAnswers(t, alone, records(t, processes), parsed)
@@ -182,8 +182,8 @@ func TestTwoProcessesShareOneRecord(t *testing.T) {
 	t.Cleanup(hung.Resume)
 	var beside, stuck [][]call
 	var wg sync.WaitGroup
-	wg.Go(func() { beside = load(t, ctx, processes, object("a", jobs.Addr()), parsed.Metric) })
-	wg.Go(func() { stuck = load(t, ctx, processes, object("hung", hung.Addr()), parsed.Metric) })
+	wg.Go(func() { beside = load(ctx, t, processes, object("a", jobs.Addr()), parsed.Metric) })
+	wg.Go(func() { stuck = load(ctx, t, processes, object("hung", hung.Addr()), parsed.Metric) })
 	wg.Wait()
 	checkAnswers(t, beside, records(t, processes), parsed)
 	t.Logf("alone              %s", latencies(alone))
