@@ -231,7 +231,7 @@ func (e *Evaluator) forget(ctx context.Context, key Key) error {
 		if err != nil {
 			return fmt.Errorf("forget %s: %w", key, err)
 		}
-		empty := Record{Time: loaded.Now, Seeded: true, Replicas: loaded.Record.Replicas, Served: loaded.Record.Replicas}
+		empty := loaded.Record.forgotten(loaded.Now)
 		swapped, err := e.store.Swap(ctx, key, loaded.Version, empty, time.Hour)
 		if err != nil {
 			return fmt.Errorf("forget %s: %w", key, err)

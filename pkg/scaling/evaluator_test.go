@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -443,5 +444,62 @@ func TestADecisionWithoutSightReplacesTheOneBefore(t *testing.T) {
 		if len(list) != 1 || list[0].Err == nil || list[0].Key.Target != "apps/Deployment/worker" || list[0].Mode != Stabilised {
 			t.Errorf("got %+v, want the one policy, its last known target and its error", list)
 		}
+	})
+}
+
+// The store is emptied, and the replica that is asked first has not seen what the other
+// has: neither its window nor the other's knowledge is lost.
+func TestAReplicaThatKnowsLessWritesFirst(t *testing.T) {
+	for name, empty := range map[string]bool{"emptied": true, "failed over to an older record": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(6)
+				other := r.replica()
+				r.source.set("a", 30, false)
+				r.Evaluate(t.Context(), request("a"))
+				other.Evaluate(t.Context(), request("a"))
+				old := maps.Clone(r.store.data)
+				time.Sleep(20 * time.Second)
+				r.source.set("a", 100, false)
+				wantReplicas(t, r.Evaluate(t.Context(), request("a")), 20)
+				r.observer.replicas(20)
+
+				time.Sleep(5 * time.Second)
+				r.source.set("a", 0, false)
+				r.store.set(func() {
+					r.store.data = old
+					if empty {
+						r.store.data = map[Key]Loaded{}
+					}
+				})
+				if empty { // a replica whose memory ends before the 20
+					wantReplicas(t, other.Evaluate(t.Context(), request("a")), 20)
+				}
+				wantReplicas(t, r.Evaluate(t.Context(), request("a")), 20)
+				for range 10 {
+					time.Sleep(5 * time.Second)
+					wantReplicas(t, r.Evaluate(t.Context(), request("a")), 20)
+					wantReplicas(t, other.Evaluate(t.Context(), request("a")), 20)
+				}
+				time.Sleep(15 * time.Second)
+				wantReplicas(t, r.Evaluate(t.Context(), request("a")), 1)
+			})
+		})
+	}
+}
+
+func TestForgettingIsNoLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(90)
+		other := r.replica()
+		r.source.set("a", 450, false)
+		r.Evaluate(t.Context(), request("a"))
+		other.Evaluate(t.Context(), request("a"))
+		r.source.set("a", 30, false)
+		time.Sleep(5 * time.Second)
+		if _, err := r.Forget(t.Context(), "shop", "a"); err != nil {
+			t.Fatal(err)
+		}
+		wantReplicas(t, other.Evaluate(t.Context(), request("a")), 6) // and no union of what it knew
 	})
 }

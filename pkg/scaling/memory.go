@@ -79,6 +79,8 @@ type memo struct {
 	has    bool
 	// unsaved: record was changed while the store was away.
 	unsaved bool
+	// swapped is when record was last known to be in the store.
+	swapped time.Time
 	used    time.Time
 }
 
@@ -114,21 +116,28 @@ func (m *memory) loaded(key Key, l Loaded, asked time.Time) state {
 	defer m.mu.Unlock()
 	known := m.memo(key, now)
 	st := state{version: l.Version, now: l.Now, at: now}
+	// The store has less than this process knows it had. Either the answer is what is
+	// old, or the store has lost writes: in a failover, or because it was emptied (and
+	// perhaps another replica wrote what it knew).
+	less := known.has && (!l.Found || l.Record.EvaluatedAt < known.record.EvaluatedAt)
+	lost := less && asked.After(known.swapped)
 	switch {
-	case !l.Found && known.has: // the store lost it; this process did not
-		st.record, st.elapsed, st.unsaved = known.record, known.elapsed(now), true
 	case l.Found:
 		st.record = l.Record
 		st.elapsed, st.blind, st.adrift = known.bound(l.Now.Sub(l.Record.Time), now)
+	case known.has:
+		st.record, st.elapsed = known.record, known.elapsed(now)
 	}
-	if known.unsaved && l.Found {
+	if l.Found && (known.unsaved || lost) {
 		mine, theirs := advance(known.record, known.elapsed(now), l.Now), advance(st.record, st.elapsed, l.Now)
 		st.record, st.elapsed, st.unsaved = theirs.Union(mine), 0, true
 	}
-	if l.Found || known.has {
+	if lost { // others may have known more than this process does
+		st.unsaved, st.blind, known.unsaved = true, true, true
+	}
+	if l.Found && !less || lost {
 		known.record, known.seen, known.age, known.has = st.record, asked, st.elapsed, true
 	}
-	known.unsaved = st.unsaved
 	return st
 }
 
@@ -183,6 +192,7 @@ func (m *memory) remember(key Key, r Record, st state, unsaved bool) state {
 	defer m.mu.Unlock()
 	known := m.memo(key, time.Now())
 	known.record, known.seen, known.age, known.has, known.unsaved = r, st.at, 0, true, unsaved
+	known.swapped = time.Now()
 	return state{record: r, now: st.now, at: st.at, degraded: st.degraded}
 }
 

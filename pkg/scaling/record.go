@@ -55,8 +55,11 @@ type Record struct {
 	Active bool `json:"active,omitempty"`
 
 	// Served is the count last decided, Replicas the count last observed, at
-	// EvaluatedAt.
+	// EvaluatedAt. Lowest and Highest are the extremes of what was decided since the
+	// observed count last changed: the HPA may act on any of them.
 	Served      int32         `json:"served,omitempty"`
+	Lowest      int32         `json:"lowest,omitempty"`
+	Highest     int32         `json:"highest,omitempty"`
 	Replicas    int32         `json:"replicas,omitempty"`
 	EvaluatedAt time.Duration `json:"evaluatedAt,omitempty"`
 }
@@ -121,6 +124,15 @@ func layoutOf(data []byte) int {
 		return 0
 	}
 	return layout.V
+}
+
+// forgotten is the record without anything that was remembered, and no longer a key
+// without memory. Its clock goes on, so that no replica takes it for a loss.
+func (r Record) forgotten(now time.Time) Record {
+	return Record{
+		Time: now, Clock: r.Clock, EvaluatedAt: r.Clock, Seeded: true,
+		Replicas: r.Replicas, Served: r.Replicas, Lowest: r.Replicas, Highest: r.Replicas,
+	}
 }
 
 // Union returns r with all that other remembers and r does not: samples, the

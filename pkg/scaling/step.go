@@ -30,7 +30,8 @@ type Input struct {
 	Now time.Time
 	// Elapsed is what the record's clock has to advance. Never negative.
 	Elapsed time.Duration
-	// Blind: nobody knows how much time has passed since the record was made.
+	// Blind: nobody knows how much time has passed since the record was made, or what
+	// else was remembered.
 	Blind bool
 	// Outcomes are fresh readings, one per trigger; nil if the record's serve.
 	Outcomes []Outcome
@@ -163,8 +164,8 @@ func (s *step) seed() {
 	if s.current > 0 {
 		s.rec.LastActive, s.rec.EverActive = s.now, true
 	}
-	s.rec.Replicas = s.current
-	s.rec.Served = s.current
+	s.rec.Replicas, s.rec.Served = s.current, s.current
+	s.rec.Lowest, s.rec.Highest = s.current, s.current
 }
 
 // sighted ends a time without sight: the count stands as a recommendation of this
@@ -188,11 +189,12 @@ func (s *step) noteMove() {
 	from, to := s.rec.Replicas, s.current
 	if to > from {
 		from = max(from, s.floor())
-		to = min(to, s.rec.Served)
+		to = min(to, s.rec.Highest)
 		to = max(to, from)
 	} else {
-		to = min(from, max(to, s.rec.Served))
+		to = min(from, max(to, s.rec.Lowest))
 	}
+	s.rec.Lowest, s.rec.Highest = s.current, s.current
 	s.rec.Events = algorithm.AddEvent(s.rec.Events, algorithm.Event{At: s.rec.EvaluatedAt, Change: to - from}, s.keepEvents())
 }
 
@@ -246,13 +248,14 @@ func (s *step) finish() Result {
 	if s.d.Err != nil {
 		served, active = s.rec.Served, s.rec.Active
 	}
-	if s.rec.Served != served || s.rec.Active != active || s.rec.Replicas != s.current || pending {
+	if served < s.rec.Lowest || served > s.rec.Highest || s.rec.Served != served || s.rec.Active != active || s.rec.Replicas != s.current || pending {
 		s.changed = true
 	}
 	if !s.changed {
 		return Result{Decision: s.d, Record: s.in.Record}
 	}
 	s.rec.Served, s.rec.Active, s.rec.Replicas = served, active, s.current
+	s.rec.Lowest, s.rec.Highest = min(s.rec.Lowest, served), max(s.rec.Highest, served)
 	s.rec.Clock, s.rec.EvaluatedAt, s.rec.Time = s.now, s.now, s.in.Now
 	return Result{Decision: s.d, Record: s.rec, Changed: true}
 }

@@ -19,7 +19,7 @@ func (s *step) stabilise() {
 	asleep := sleep.Asleep(s.d.Over, decided, s.current, s.floor())
 	if s.in.Degraded {
 		decided = max(decided, s.current)
-		asleep = asleep && !s.wasActive
+		asleep = s.asleepAlone(asleep)
 	}
 	s.d.Awake = !asleep
 	switch {
@@ -28,6 +28,16 @@ func (s *step) stabilise() {
 	case s.current > 0 && !s.simulated(): // waiting for KEDA's own cooldown
 		s.d.Replicas = s.floor()
 	}
+}
+
+// asleepAlone: without the store, what runs and was awake stays awake, and what is at
+// zero sleeps until a reading wakes it. This replica's memory may be older than the
+// decision that put it to sleep.
+func (s *step) asleepAlone(asleep bool) bool {
+	if s.current == 0 {
+		return s.canSleep && !s.working
+	}
+	return asleep && !s.wasActive
 }
 
 // inSight: a scale-down window has been seen since the last time without sight.
@@ -90,7 +100,7 @@ func (s *step) passThrough() {
 	}
 	if s.in.Degraded {
 		s.d.Replicas = max(s.d.Replicas, s.current)
-		s.d.Awake = s.d.Awake || s.wasActive
+		s.d.Awake = s.d.Awake || (s.wasActive && s.current > 0)
 	}
 }
 

@@ -26,7 +26,7 @@ func (s *step) takeOutcomes() {
 	default:
 		if wasFailing && hadReadings {
 			s.endBlindTime()
-		} else if hadReadings && s.now-s.rec.ReadAt > GapLimit {
+		} else if hadReadings && s.now-s.rec.ReadAt > s.staleLimit() {
 			s.endGap(wasWorking)
 		}
 		s.rec.GoodAt = s.now
@@ -87,14 +87,14 @@ func (s *step) reading(i int) (Reading, bool) {
 // endBlindTime: readings failed while somebody asked, and now they answer again.
 // That time is no quiet time, and unless it was short the present count stands as
 // a recommendation, so that nothing falls before a window of seeing has passed.
-// Short is less than the window, so that one failed read in a hundred does not
-// keep a long window full for ever.
+// Short is less than the window and less than two failures in a row take, so that
+// one failed read now and then does not keep a long window full for ever.
 func (s *step) endBlindTime() {
 	blind := s.now - s.rec.GoodAt
 	if s.rec.EverActive {
 		s.rec.LastActive = min(s.now, s.rec.LastActive+blind)
 	}
-	if blind >= min(GapLimit, s.downWindow()) {
+	if blind >= max(min(GapLimit, s.downWindow()), 3*s.p.Interval) {
 		s.sighted(s.current)
 	}
 }
@@ -156,8 +156,9 @@ func (s *step) recommend() error {
 }
 
 // staleLimit is how old a reading may be and still be decided on, while a server is too
-// slow to be waited for. An HPA that asks every 15 s about such a server gets readings
-// of that age, and that must do; a server that has hung is another matter.
+// slow to be waited for, and how long a silence is no gap. An HPA that asks every 15 s
+// about such a server gets readings of that age, and that must do; a server that has
+// hung is another matter.
 func (s *step) staleLimit() time.Duration { return max(GapLimit, 2*s.p.Interval) }
 
 // tolerance is ours when the windows are ours, else the HPA's as far as it is

@@ -114,6 +114,8 @@ func (tr *tracer) set(field string) {
 		tr.policy.Triggers[0].Target = algorithm.Milli(tr.number(value) * 1000)
 	case "cooldown":
 		tr.policy.Cooldown = tr.duration(value)
+	case "interval":
+		tr.policy.Interval = tr.duration(value)
 	case "downWindow":
 		b.ScaleDown.Window = tr.duration(value)
 	case "upWindow":
