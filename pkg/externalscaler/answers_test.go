@@ -147,7 +147,6 @@ func (s situation) ask(t *testing.T, text *strings.Builder, metadata map[string]
 		}
 	}
 	table := source.New(source.Options{})
-	defer table.Close()
 	var from scaling.Source = table
 	if s.source != nil {
 		from = s.source
@@ -168,7 +167,8 @@ func (s situation) ask(t *testing.T, text *strings.Builder, metadata map[string]
 	fmt.Fprintf(text, "  %-13s StreamIsActive    %s\n", "", pushes(t, c, ref))
 	cancel()
 	<-ran
-	// A read that nobody waits for any more ends by itself.
+	table.Close()
+	// A read that nobody waits for any more, or a dial, ends by itself.
 	time.Sleep(time.Minute)
 }
 

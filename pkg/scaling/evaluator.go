@@ -96,6 +96,8 @@ func (e *Evaluator) decide(ctx context.Context, req Request) Decision {
 	if st.wantsReading(q.policy) {
 		if read, ok := e.awaitReading(ctx, q, st); ok {
 			st = read
+		} else {
+			st = e.memory.since(st) // the wait was in vain, but it took time
 		}
 	}
 	return e.commit(ctx, q, st, nil, false).decision
@@ -127,7 +129,7 @@ type question struct {
 func (q question) input(st state) Input {
 	return Input{
 		Key: q.key, Policy: q.policy, Observation: q.obs,
-		Record: st.record, Now: st.now, Elapsed: st.elapsed, Blind: st.blind,
+		Record: st.record, Now: st.now, Elapsed: st.elapsed, Blind: st.blind, Lost: st.lost,
 		Unsaved: st.unsaved, Degraded: st.degraded,
 	}
 }

@@ -23,6 +23,8 @@ type state struct {
 	elapsed time.Duration
 	blind   bool
 	unsaved bool
+	// lost: the store has forgotten what this process, at least, remembers.
+	lost bool
 	// adrift: the store's clock is behind the record, so its age is unknown.
 	adrift   bool
 	degraded bool
@@ -31,7 +33,7 @@ type state struct {
 }
 
 // dated reports whether it is known how old the record is.
-func (st state) dated() bool { return !st.blind && !st.adrift }
+func (st state) dated() bool { return !st.blind && !st.lost && !st.adrift }
 
 // wantsReading reports whether the readings on file are too old for the policy, or
 // answer other questions than it asks.
@@ -81,7 +83,11 @@ type memo struct {
 	unsaved bool
 	// swapped is when record was last known to be in the store.
 	swapped time.Time
-	used    time.Time
+	// storedSeen and storedAge are seen and age of what was last in the store, which is
+	// not record while that is unsaved.
+	storedSeen time.Time
+	storedAge  time.Duration
+	used       time.Time
 }
 
 func newMemory() *memory { return &memory{known: map[Key]*memo{}, last: map[policyName]verdict{}} }
@@ -120,22 +126,23 @@ func (m *memory) loaded(key Key, l Loaded, asked time.Time) state {
 	// old, or the store has lost writes: in a failover, or because it was emptied (and
 	// perhaps another replica wrote what it knew).
 	less := known.has && (!l.Found || l.Record.EvaluatedAt < known.record.EvaluatedAt)
-	lost := less && asked.After(known.swapped)
+	lost := less && !known.unsaved && asked.After(known.swapped)
 	switch {
 	case l.Found:
 		st.record = l.Record
 		st.elapsed, st.blind, st.adrift = known.bound(l.Now.Sub(l.Record.Time), now)
+		known.storedSeen, known.storedAge = asked, st.elapsed
 	case known.has:
-		st.record, st.elapsed = known.record, known.elapsed(now)
+		st.record, st.elapsed, st.unsaved = known.record, known.elapsed(now), known.unsaved
 	}
 	if l.Found && (known.unsaved || lost) {
 		mine, theirs := advance(known.record, known.elapsed(now), l.Now), advance(st.record, st.elapsed, l.Now)
 		st.record, st.elapsed, st.unsaved = theirs.Union(mine), 0, true
 	}
 	if lost { // others may have known more than this process does
-		st.unsaved, st.blind, known.unsaved = true, true, true
+		st.unsaved, st.lost, known.unsaved = true, true, true
 	}
-	if l.Found && !less || lost {
+	if l.Found && (!less || known.unsaved) || lost {
 		known.record, known.seen, known.age, known.has = st.record, asked, st.elapsed, true
 	}
 	return st
@@ -144,13 +151,13 @@ func (m *memory) loaded(key Key, l Loaded, asked time.Time) state {
 // bound limits a difference of the store's clock to what this process knows can
 // have passed. adrift: the store's clock went backwards.
 func (k *memo) bound(diff time.Duration, now time.Time) (elapsed time.Duration, blind, adrift bool) {
-	if !k.has {
+	if k.storedSeen.IsZero() {
 		if diff < 0 || diff > unseenLimit {
 			return 0, true, false
 		}
 		return diff, false, false
 	}
-	return min(max(diff, 0), k.elapsed(now)), false, diff < 0
+	return min(max(diff, 0), now.Sub(k.storedSeen)+k.storedAge), false, diff < 0
 }
 
 // elapsed is how much time has passed, at most, since the remembered record was
@@ -192,7 +199,10 @@ func (m *memory) remember(key Key, r Record, st state, unsaved bool) state {
 	defer m.mu.Unlock()
 	known := m.memo(key, time.Now())
 	known.record, known.seen, known.age, known.has, known.unsaved = r, st.at, 0, true, unsaved
-	known.swapped = time.Now()
+	if !unsaved {
+		known.swapped = time.Now()
+		known.storedSeen, known.storedAge = st.at, 0
+	}
 	return state{record: r, now: st.now, at: st.at, degraded: st.degraded}
 }
 

@@ -135,8 +135,8 @@ func (r Record) forgotten(now time.Time) Record {
 	}
 }
 
-// Union returns r with all that other remembers and r does not: samples, the
-// later active time, events if r has none. Both are of one key; other's clock is
+// Union returns r with all that other remembers and r does not: samples, the later
+// readings and active time, events if r has none. Both are of one key; other's clock is
 // shifted so that both clocks show the same moment. No window and no cooldown
 // ends earlier by it.
 func (r Record) Union(other Record) Record {
@@ -145,6 +145,14 @@ func (r Record) Union(other Record) Record {
 	r.History = r.History.Merge(moved)
 	if last := other.LastActive + shift; other.EverActive && (!r.EverActive || last > r.LastActive) {
 		r.LastActive, r.EverActive = last, true
+	}
+	if len(other.Readings) > 0 && other.ReadAt+shift > r.ReadAt {
+		r.Readings = slices.Clone(other.Readings)
+		for i := range r.Readings {
+			r.Readings[i].At += shift
+		}
+		r.ReadAt, r.GoodAt, r.FailingSince = other.ReadAt+shift, other.GoodAt+shift, other.FailingSince+shift
+		r.Recommended = other.Recommended
 	}
 	r.Active = r.Active || other.Active
 	r.Seeded = r.Seeded || other.Seeded

@@ -30,9 +30,10 @@ type Input struct {
 	Now time.Time
 	// Elapsed is what the record's clock has to advance. Never negative.
 	Elapsed time.Duration
-	// Blind: nobody knows how much time has passed since the record was made, or what
-	// else was remembered.
+	// Blind: nobody knows how much time has passed since the record was made.
 	Blind bool
+	// Lost: the store has lost what this process remembers; others may have known more.
+	Lost bool
 	// Outcomes are fresh readings, one per trigger; nil if the record's serve.
 	Outcomes []Outcome
 	// Unsaved: the record holds something that the store does not have yet.
@@ -90,7 +91,6 @@ type step struct {
 	changed         bool
 	desired         int32
 	working         bool // a reading is above its activation threshold
-	wasActive       bool
 	canSleep        bool
 	d               Decision
 }
@@ -106,7 +106,6 @@ func newStep(in Input) *step {
 	if s.obs.OpenLoop && s.p.Min != nil {
 		s.canSleep = *s.p.Min == 0
 	}
-	s.wasActive = s.rec.Active || (!s.rec.Seeded && s.current > 0)
 	s.d = Decision{
 		Key: in.Key, Mode: s.mode(), At: in.Now, From: in.Record.Time,
 		Current: s.current, Status: s.status, Running: s.obs.Spec, Bounds: s.bounds,
@@ -150,20 +149,25 @@ func (s *step) wall(at time.Duration) time.Time { return s.in.Now.Add(at - s.now
 
 // seed gives a record without memory its first: a workload that runs counts as
 // just active and keeps its count for a window; one that does not stays asleep.
-// Time that nobody can measure ends like that too, except that it is no activity.
+// Losing a part of the memory is no different, and time that nobody can measure ends
+// like that too, except that it is no activity.
 func (s *step) seed() {
-	if s.rec.Seeded && !s.in.Blind {
+	if s.rec.Seeded && !s.in.Blind && !s.in.Lost {
 		return
 	}
 	s.changed = true
 	s.sighted(s.current)
+	switch {
+	case s.current == 0: // nothing to keep awake, whatever was remembered
+		s.rec.EverActive = false
+	case !s.in.Blind:
+		s.rec.LastActive, s.rec.EverActive = s.now, true
+	}
 	if s.rec.Seeded {
+		s.rec.Readings = nil // of unknown age
 		return
 	}
 	s.rec.Seeded = true
-	if s.current > 0 {
-		s.rec.LastActive, s.rec.EverActive = s.now, true
-	}
 	s.rec.Replicas, s.rec.Served = s.current, s.current
 	s.rec.Lowest, s.rec.Highest = s.current, s.current
 }

@@ -9,7 +9,8 @@ import (
 // decides whether the workload may sleep.
 func (s *step) stabilise() {
 	sleep := activation.Policy{CanSleep: s.canSleep, Quiet: s.p.quiet()}
-	s.d.Over = s.canSleep && !s.working && s.inSight() && (!s.rec.EverActive || sleep.Over(s.rec.LastActive, s.now))
+	blind := s.d.Fallback && !s.p.Fallback.Static
+	s.d.Over = s.canSleep && !s.working && !blind && s.inSight() && (!s.rec.EverActive || sleep.Over(s.rec.LastActive, s.now))
 	if s.rec.EverActive {
 		s.d.CooldownUntil = s.wall(sleep.Until(s.rec.LastActive))
 	}
@@ -17,9 +18,11 @@ func (s *step) stabilise() {
 	s.remember()
 
 	asleep := sleep.Asleep(s.d.Over, decided, s.current, s.floor())
+	// Without the store, what runs stays awake and what is at zero sleeps until a reading
+	// wakes it: this replica's memory may be older than what others have decided.
 	if s.in.Degraded {
 		decided = max(decided, s.current)
-		asleep = s.asleepAlone(asleep)
+		asleep = s.current == 0 && s.canSleep && !s.working
 	}
 	s.d.Awake = !asleep
 	switch {
@@ -28,16 +31,6 @@ func (s *step) stabilise() {
 	case s.current > 0 && !s.simulated(): // waiting for KEDA's own cooldown
 		s.d.Replicas = s.floor()
 	}
-}
-
-// asleepAlone: without the store, what runs and was awake stays awake, and what is at
-// zero sleeps until a reading wakes it. This replica's memory may be older than the
-// decision that put it to sleep.
-func (s *step) asleepAlone(asleep bool) bool {
-	if s.current == 0 {
-		return s.canSleep && !s.working
-	}
-	return asleep && !s.wasActive
 }
 
 // inSight: a scale-down window has been seen since the last time without sight.
@@ -100,7 +93,7 @@ func (s *step) passThrough() {
 	}
 	if s.in.Degraded {
 		s.d.Replicas = max(s.d.Replicas, s.current)
-		s.d.Awake = s.d.Awake || (s.wasActive && s.current > 0)
+		s.d.Awake = s.d.Awake || s.current > 0
 	}
 }
 

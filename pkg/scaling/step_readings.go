@@ -87,23 +87,28 @@ func (s *step) reading(i int) (Reading, bool) {
 // endBlindTime: readings failed while somebody asked, and now they answer again.
 // That time is no quiet time, and unless it was short the present count stands as
 // a recommendation, so that nothing falls before a window of seeing has passed.
-// Short is less than the window and less than two failures in a row take, so that
+// Short is less than the window and less than three failures in a row take, so that
 // one failed read now and then does not keep a long window full for ever.
 func (s *step) endBlindTime() {
 	blind := s.now - s.rec.GoodAt
 	if s.rec.EverActive {
 		s.rec.LastActive = min(s.now, s.rec.LastActive+blind)
 	}
-	if blind >= max(min(GapLimit, s.downWindow()), 3*s.p.Interval) {
+	if blind >= max(min(GapLimit, s.downWindow()), 4*s.p.Interval) {
 		s.sighted(s.current)
 	}
 }
 
-// endGap: nobody asked for a while. The last recommendation and the last activity
-// are taken to have lasted until now.
+// endGap: nobody asked for a while, or another replica answered that could not reach
+// the store. The last recommendation and the last activity are taken to have lasted
+// until now; what was scaled up meanwhile counts as both.
 func (s *step) endGap(wasWorking bool) {
-	s.sighted(s.rec.Recommended)
-	if wasWorking {
+	lasted, rose := s.rec.Recommended, s.current > s.rec.Replicas
+	if rose {
+		lasted = max(lasted, s.current)
+	}
+	s.sighted(lasted)
+	if wasWorking || rose {
 		s.rec.LastActive, s.rec.EverActive = s.now, true
 	}
 }
