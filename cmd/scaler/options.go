@@ -78,7 +78,7 @@ func parse(args []string, getenv func(string) string, out io.Writer) (options, e
 		problems = append(problems, fmt.Errorf("--log-level is %q; it must be debug, info, warn or error", level))
 	}
 	if flags.NArg() > 0 {
-		problems = append(problems, fmt.Errorf("argument %q is none of a flag; there are only flags", flags.Arg(0)))
+		problems = append(problems, fmt.Errorf("argument %q is not a flag, and there is nothing else", flags.Arg(0)))
 	}
 	return o, errors.Join(problems...)
 }

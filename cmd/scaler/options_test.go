@@ -59,7 +59,7 @@ func TestParseNamesEveryProblem(t *testing.T) {
 		`--grpc-address is "9090"; it must be HOST:PORT`, `--http-address is ":70000"; it must be HOST:PORT`,
 		`--observe is "maybe"; it must be auto, on, off`, `--tls-cert is "" and --tls-key is "k"; both must be set`,
 		`--tls-client-ca is "ca" without --tls-cert`, `--log-level is "loud"; it must be debug, info, warn or error`,
-		`--log-format is "xml"; it must be text or json`, `--redis-url: `, `argument "extra" is none of a flag`,
+		`--log-format is "xml"; it must be text or json`, `--redis-url: `, `argument "extra" is not a flag`,
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in\n%v", want, err)

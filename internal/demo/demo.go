@@ -46,7 +46,8 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer q.server.Close()
-	w, s := newWorld(), script{o.Length / columns}
+	s := script{o.Length / columns}
+	w := newWorld(kedaCooldownUnits * s.unit)
 	scaler, err := startScaler(ctx, w)
 	if err != nil {
 		return err
@@ -60,9 +61,11 @@ func Run(ctx context.Context, o Options) error {
 	defer hangUp()
 
 	d := &show{world: w, queue: q, script: s, screen: screen{out: o.Out, live: o.Live, header: header(scaler, q)}}
-	if !o.Live {
-		_, _ = fmt.Fprintln(o.Out, d.screen.header+"\n")
+	first := d.screen.header + "\n"
+	if o.Live {
+		first = "\x1b[2J"
 	}
+	_, _ = fmt.Fprintln(o.Out, first)
 	failed := make(chan error, 1)
 	go func() { failed <- keda.run(ctx) }()
 	go q.run(ctx, s, w, func() { scaler.watcher.Poke(namespace, workloadName) })
@@ -77,9 +80,9 @@ func Run(ctx context.Context, o Options) error {
 // header says what runs where.
 func header(s *scaler, q *queue) string {
 	return fmt.Sprintf(`Dashpot: scaler on the memory store, a queue, and stand-ins for KEDA and the HPA
-  gRPC   %s   grpcurl -plaintext %[1]s list
-  HTTP   %s   curl -s http://%[2]s/v1/policies/%s/%s
-  queue  %s   redis-cli -u redis://%[5]s llen jobs`, s.grpcAddr, s.httpAddr, namespace, workloadName, q.server.Addr())
+  ask it     grpcurl -plaintext %s list
+  ask why    curl -s http://%s/v1/policies/%s/%s
+  the queue  redis-cli -u redis://%s llen jobs`, s.grpcAddr, s.httpAddr, namespace, workloadName, q.server.Addr())
 }
 
 // scaler is Dashpot itself, on free ports.
@@ -187,12 +190,12 @@ func (d *show) summary() string {
 	burst := burstAt * d.script.unit
 	lines := []string{
 		"", "What happened",
-		fmt.Sprintf("  woke       %d ms after the first job (a poll would have taken up to %v)", (woke - burst).Milliseconds(), d.script.unit),
+		fmt.Sprintf("  woke       %d ms after the first job (a poll would have taken up to %v)", (woke - burst).Milliseconds(), d.script.unit.Round(time.Millisecond)),
 		fmt.Sprintf("  replicas   %s, at most %d", strings.Join(path, " → "), peak),
 		fmt.Sprintf("  pause      %.0f s without arrivals inside a window of %d s", (pauseUntil-pauseFrom)*d.script.unit.Seconds(), d.script.seconds(windowUnits)),
 	}
-	if slept > 0 {
-		lines = append(lines, fmt.Sprintf("  slept      %.1f s after the queue was empty: cooldown %d s, then KEDA's own %.0f s",
+	if slept > d.empty && d.empty > 0 {
+		lines = append(lines, fmt.Sprintf("  slept      %.1f s after the queue was empty: cooldown %d s from the last reading with work, then KEDA's own %.0f s from its last poll that saw it",
 			(slept-d.empty).Seconds(), d.script.seconds(cooldownUnits), kedaCooldownUnits*d.script.unit.Seconds()))
 	}
 	return strings.Join(lines, "\n")

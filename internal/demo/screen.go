@@ -11,7 +11,8 @@ import (
 
 const (
 	columns  = 60 // of the picture: one per unit
-	logLines = 10
+	width    = 80 // of a terminal that nobody has made larger
+	logLines = 9
 )
 
 // screen draws the picture: in a terminal again and again in place, elsewhere as lines.
@@ -36,7 +37,7 @@ func (s *screen) draw(at time.Duration, units float64, now sample, d scaling.Dec
 		return
 	}
 	var b strings.Builder
-	b.WriteString("\x1b[H\x1b[2J" + s.header + "\n\n")
+	b.WriteString(s.header + "\n\n")
 	for _, row := range []struct {
 		name string
 		of   func(sample) int
@@ -47,11 +48,27 @@ func (s *screen) draw(at time.Duration, units float64, now sample, d scaling.Dec
 	} {
 		fmt.Fprintf(&b, "%10s %3d  %s\n", row.name, row.of(now), s.spark(row.of))
 	}
-	fmt.Fprintf(&b, "\n%10s %s\n%10s %s\n\n", fmt.Sprintf("%.1f s", at.Seconds()), state(d), "why", d.Why())
+	fmt.Fprintf(&b, "\n%10s %s\n%10s %s\n\n", fmt.Sprintf("%.1f s", at.Seconds()), state(d), "why", why(d))
 	for _, c := range changes[max(0, len(changes)-logLines):] {
 		b.WriteString(c.String() + "\n")
 	}
-	_, _ = io.WriteString(s.out, b.String())
+	_, _ = io.WriteString(s.out, inPlace(b.String()))
+}
+
+// inPlace draws over the last picture without clearing it first, which would flicker:
+// every line is cut to the terminal's usual width and erases what stood behind it.
+func inPlace(picture string) string {
+	var b strings.Builder
+	b.WriteString("\x1b[H")
+	for line := range strings.Lines(picture) {
+		runes := []rune(strings.TrimSuffix(line, "\n"))
+		if len(runes) > width {
+			runes = append(runes[:width-1], '…')
+		}
+		b.WriteString(string(runes) + "\x1b[K\n")
+	}
+	b.WriteString("\x1b[J")
+	return b.String()
 }
 
 // tell prints the changes that have not been told yet.
@@ -68,8 +85,11 @@ func (c change) String() string {
 // state is what holds the count, with the time that is left.
 func state(d scaling.Decision) string {
 	word := "asleep"
-	if d.Awake {
+	switch {
+	case d.Awake:
 		word = "awake"
+	case d.Current > 0:
+		word = "KEDA's cooldown"
 	}
 	for _, hold := range []struct {
 		name  string

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ const (
 
 // world is the made-up cluster: one workload, seen through scaling.Observer.
 type world struct {
+	cooldown time.Duration // KEDA's own
 	mu       sync.Mutex
 	start    time.Time
 	replicas int32
@@ -31,7 +33,7 @@ type change struct {
 	why      string
 }
 
-func newWorld() *world { return &world{start: time.Now()} }
+func newWorld(cooldown time.Duration) *world { return &world{cooldown: cooldown, start: time.Now()} }
 
 // Observe shows the workload as its owner would see it: a Deployment that may sleep,
 // under an HPA that passes counts on untouched.
@@ -39,7 +41,7 @@ func (w *world) Observe(context.Context, scaling.Ref, string) (scaling.Observati
 	n := w.count()
 	return scaling.Observation{
 		Target: "apps/Deployment/" + workloadName, Spec: n, Status: n,
-		Bounds: algorithm.Bounds{Min: 1, Max: maxReplicas}, ToZero: true,
+		Bounds: algorithm.Bounds{Min: 1, Max: maxReplicas}, ToZero: true, Cooldown: w.cooldown,
 		HPA: scaling.HPA{Name: "keda-hpa-" + workloadName, Target: 1000},
 	}, nil
 }
@@ -70,8 +72,17 @@ func (w *world) scale(from, to int32, who string) {
 	if from != w.replicas || to == from {
 		return
 	}
-	w.changes = append(w.changes, change{time.Since(w.start), from, to, who + ": " + w.last.Why()})
+	w.changes = append(w.changes, change{time.Since(w.start), from, to, who + ": " + why(w.last)})
 	w.replicas = to
+}
+
+// why is a decision's reason; there is only one queue to name.
+func why(d scaling.Decision) string {
+	reason := d.Why()
+	for _, t := range d.Triggers {
+		reason = strings.ReplaceAll(reason, t.Query, "the queue")
+	}
+	return reason
 }
 
 func (w *world) history() []change {

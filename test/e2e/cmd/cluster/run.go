@@ -30,6 +30,7 @@ type session struct {
 	redis     *redistest.Server
 	scalers   *cluster.Scalers
 	namespace string
+	streams   bool // the example reads a stream
 }
 
 func run(ctx context.Context, o options) error {
@@ -99,6 +100,7 @@ func (s *session) apply(ctx context.Context, path string) error {
 	if err != nil {
 		return fmt.Errorf("read the example: %w", err)
 	}
+	s.streams = strings.Contains(string(content), "stream:")
 	manifest := scalerAddress.ReplaceAllString(string(content), "${1}"+s.scalers.Target())
 	manifest = redisAddress.ReplaceAllString(manifest, "${1}"+s.redis.Addr())
 	if err := s.cluster.Apply(ctx, s.namespace, manifest); err != nil {
@@ -143,8 +145,15 @@ func (s *session) String() string {
 	}
 	fmt.Fprintf(&text, "\nTry:\n  %s get scaledobject,hpa,deployment\n", kubectl)
 	fmt.Fprintf(&text, "  %s get deployment -w\n", kubectl)
-	fmt.Fprintf(&text, "  seq 37 | xargs %s rpush jobs\n", redis)
-	fmt.Fprintf(&text, "  %s del jobs\n", redis)
+	push := "seq 37 | xargs " + redis + " rpush jobs"
+	if s.streams {
+		push = "for i in $(seq 37); do " + redis + " xadd jobs '*' n $i; done"
+	}
+	fmt.Fprintf(&text, "  %s      # 8 replicas within seconds\n", push)
+	fmt.Fprintf(&text, "  %s del jobs      # and back to zero, as slowly as the example says\n", redis)
+	for i := range s.scalers.Count() { // each shows what it was asked last
+		fmt.Fprintf(&text, "  curl -s http://%s/v1/policies/%s/worker      # why?\n", s.scalers.HTTPAddr(i), s.namespace)
+	}
 	fmt.Fprintf(&text, "\nCtrl-C ends everything.\n")
 	return text.String()
 }
