@@ -74,14 +74,20 @@ func cutTriggerPrefix(name string) (trigger int, rest string, ok bool) {
 }
 
 // metric finds what the HPA asks for under a metric's name. KEDA compares names
-// without regard to case, so that is what counts as the same.
-func (h *hpa) metric(name string) (hpaMetric, bool) {
+// without regard to case, so that is what counts as the same. Two triggers may have one
+// name, for queues of one name on two servers; where their targets differ, nobody can
+// say from here which is meant, and the target is not known.
+func (h *hpa) metric(name string) (found hpaMetric, ok bool) {
 	for _, m := range h.metrics {
-		if strings.EqualFold(m.name, name) {
-			return m, true
+		switch {
+		case !strings.EqualFold(m.name, name):
+		case !ok:
+			found, ok = m, true
+		case m.target != found.target:
+			found.trigger, found.target = -1, 0
 		}
 	}
-	return hpaMetric{}, false
+	return found, ok
 }
 
 // observed is the HPA as it bears on one metric.

@@ -57,6 +57,8 @@ func TestMetricOfTheHPA(t *testing.T) {
 		{"a name that only ends alike", plainSpec, []string{"s0-my-jobs: " + five}, 0, false},
 		{"without KEDA's prefix", plainSpec, []string{"jobs: " + five, "s-jobs: " + five, "sx-jobs: " + five, "s1jobs: " + five}, 0, false},
 		{"the second of two", plainSpec, []string{"s0-mails: " + half, "s1-jobs: " + five}, 5000, false},
+		{"two of one name that agree", plainSpec, []string{"s0-jobs: " + five, "s1-jobs: " + five}, 5000, false},
+		{"two of one name that do not", plainSpec, []string{"s0-jobs: " + half, "s1-jobs: " + five}, 0, false},
 		{"of type Value", plainSpec, []string{"s0-jobs: " + value}, 0, true},
 		{"the other metric is of type Value", plainSpec, []string{"s0-mails: " + value, "s1-jobs: " + five}, 5000, false},
 		{"the index finds the trigger that is Value", two, []string{"s1-jobs: " + five}, 5000, true},
