@@ -117,7 +117,7 @@ func (k *standins) stream(ctx context.Context) error {
 		answer, err := stream.Recv()
 		switch {
 		case over(err):
-			return nil //nolint:nilerr // that is how a stream ends
+			return nil
 		case err != nil:
 			return fmt.Errorf("receive from the stream: %w", err)
 		case answer.Result:
