@@ -16,13 +16,15 @@ import (
 
 // fakeStore is a map with a clock that a test may bend.
 type fakeStore struct {
-	mu     sync.Mutex
-	data   map[Key]Loaded
-	skew   time.Duration
-	err    error
-	tokens int
-	loads  int
-	before func() // runs once before the next swap
+	mu   sync.Mutex
+	data map[Key]Loaded
+	skew time.Duration
+	err  error
+	// readOnly: loads work and swaps do not.
+	readOnly bool
+	tokens   int
+	loads    int
+	before   func() // runs once before the next swap
 }
 
 func newFakeStore() *fakeStore { return &fakeStore{data: map[Key]Loaded{}} }
@@ -44,8 +46,8 @@ func (s *fakeStore) Swap(_ context.Context, key Key, version Version, next Recor
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil {
-		return false, s.err
+	if s.err != nil || s.readOnly {
+		return false, errors.Join(s.err, errors.New("read only"))
 	}
 	if s.data[key].Version != version {
 		return false, nil
@@ -501,5 +503,52 @@ func TestForgettingIsNoLoss(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantReplicas(t, other.Evaluate(t.Context(), request("a")), 6) // and no union of what it knew
+	})
+}
+
+// A store that answers and takes nothing is no store: this replica goes on alone, reads
+// as often as ever, raises, and lowers nothing.
+func TestAReadOnlyStoreFreezesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(6)
+		r.source.set("a", 30, false)
+		r.Evaluate(t.Context(), request("a"))
+		r.store.set(func() { r.store.readOnly = true })
+		r.source.set("a", 0, false)
+		for range 60 {
+			time.Sleep(2 * time.Second)
+			wantReplicas(t, r.Evaluate(t.Context(), request("a")), 6)
+		}
+		if d := r.Evaluate(t.Context(), request("a")); !d.Degraded {
+			t.Errorf("not degraded: %+v", d)
+		}
+		r.source.set("a", 100, false)
+		time.Sleep(6 * time.Second)
+		wantReplicas(t, r.Evaluate(t.Context(), request("a")), 20)
+		if n := r.source.count("a"); n < 20 || n > 30 {
+			t.Errorf("%d reads in 126 s at an interval of 5 s", n)
+		}
+	})
+}
+
+// What a process has not seen itself, it does not count: a cooldown that had 30 s to go
+// when everything was down still has them ten minutes later.
+func TestUnseenTimeIsNoQuietTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(1)
+		r.source.set("a", 5, false)
+		r.Evaluate(t.Context(), request("a"))
+		r.source.set("a", 0, false)
+		time.Sleep(30 * time.Second)
+		r.Evaluate(t.Context(), request("a"))
+		time.Sleep(10 * time.Minute)
+		restarted := r.replica()
+		if d := restarted.Evaluate(t.Context(), request("a")); !d.Active {
+			t.Errorf("inactive at once: %s", d.Why())
+		}
+		time.Sleep(31 * time.Second)
+		if d := restarted.Evaluate(t.Context(), request("a")); d.Active {
+			t.Errorf("active beyond the cooldown: %s", d.Why())
+		}
 	})
 }

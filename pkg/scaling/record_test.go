@@ -85,6 +85,7 @@ func TestUnion(t *testing.T) {
 	theirs.Clock += 7 * time.Second // another clock, the same moment
 	theirs.History = algorithm.History{}.Add(102*time.Second, 50)
 	theirs.Events = nil
+	theirs.ReadAt -= 10 * time.Second
 	theirs.LastActive, theirs.Active = 10*time.Second, false
 
 	u := theirs.Union(mine)
@@ -96,6 +97,9 @@ func TestUnion(t *testing.T) {
 	}
 	if got := u.History.Highs[0]; got.Replicas != 50 || got.At != 102*time.Second {
 		t.Errorf("highest: %v, want 50 at 102s, which outdoes all earlier", got)
+	}
+	if len(u.Readings) != 1 || u.ReadAt != 102*time.Second || u.Readings[0].At != 102*time.Second {
+		t.Errorf("readings: %v at %v, want mine, which are later", u.Readings, u.ReadAt)
 	}
 	if again := u.Union(mine); !reflect.DeepEqual(again, u) {
 		t.Errorf("a second union changed it:\n%+v\n%+v", u, again)
