@@ -25,9 +25,9 @@ test: ## Run all tests with the race detector; brings its own Redis
 	$(GO) test -race ./...
 
 # One package at a time: they measure, and share two cores. All its scenarios at once:
-# they mostly wait.
+# they mostly wait. Their figures are part of the answer (-v).
 e2e: ## Run against a real API server, HPA controller, KEDA and Redis
-	$(GO) test -tags e2e -count 1 -p 1 -parallel 32 -timeout $(E2E_TIMEOUT) ./test/...
+	$(GO) test -tags e2e -v -count 1 -p 1 -parallel 32 -timeout $(E2E_TIMEOUT) ./test/...
 
 cluster: ## Start what e2e runs against, with two scalers, until Ctrl-C
 	$(GO) run ./test/e2e/cmd/cluster

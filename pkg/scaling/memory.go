@@ -81,8 +81,8 @@ type memo struct {
 	has    bool
 	// unsaved: record was changed while the store was away.
 	unsaved bool
-	// swapped is when record was last known to be in the store.
-	swapped time.Time
+	// inStore is when record was last known to be in the store.
+	inStore time.Time
 	// storedSeen and storedAge are seen and age of what was last in the store, which is
 	// not record while that is unsaved.
 	storedSeen time.Time
@@ -126,7 +126,7 @@ func (m *memory) loaded(key Key, l Loaded, asked time.Time) state {
 	// old, or the store has lost writes: in a failover, or because it was emptied (and
 	// perhaps another replica wrote what it knew).
 	less := known.has && (!l.Found || l.Record.EvaluatedAt < known.record.EvaluatedAt)
-	lost := less && !known.unsaved && asked.After(known.swapped)
+	lost := less && !known.unsaved && asked.After(known.inStore)
 	switch {
 	case l.Found:
 		st.record = l.Record
@@ -143,7 +143,7 @@ func (m *memory) loaded(key Key, l Loaded, asked time.Time) state {
 		st.unsaved, st.lost, known.unsaved = true, true, true
 	}
 	if l.Found && (!less || known.unsaved) || lost {
-		known.record, known.seen, known.age, known.has = st.record, asked, st.elapsed, true
+		known.record, known.seen, known.age, known.has, known.inStore = st.record, asked, st.elapsed, true, now
 	}
 	return st
 }
@@ -200,7 +200,7 @@ func (m *memory) remember(key Key, r Record, st state, unsaved bool) state {
 	known := m.memo(key, time.Now())
 	known.record, known.seen, known.age, known.has, known.unsaved = r, st.at, 0, true, unsaved
 	if !unsaved {
-		known.swapped = time.Now()
+		known.inStore = time.Now()
 		known.storedSeen, known.storedAge = st.at, 0
 	}
 	return state{record: r, now: st.now, at: st.at, degraded: st.degraded}

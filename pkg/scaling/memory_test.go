@@ -1,0 +1,31 @@
+package scaling
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Answers of a store may arrive in another order than they were given. An old one is no
+// loss; one that was asked for after a newer one was seen is.
+func TestOldAnswersAreNoLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, key := newMemory(), Key{Record: "jobs"}
+		answer := func(evaluated time.Duration) Loaded {
+			return Loaded{Found: true, Now: time.Now(), Record: Record{Time: time.Now(), Seeded: true, Clock: evaluated, EvaluatedAt: evaluated}}
+		}
+		first := answer(time.Second)
+		m.loaded(key, first, time.Now())
+		time.Sleep(time.Millisecond)
+		askedEarly := time.Now()
+		time.Sleep(time.Millisecond)
+		m.loaded(key, answer(2*time.Second), time.Now())
+		time.Sleep(time.Millisecond)
+		if st := m.loaded(key, first, askedEarly); st.lost || st.unsaved || !st.dated() {
+			t.Errorf("an answer that was late counts as a loss: %+v", st)
+		}
+		if st := m.loaded(key, first, time.Now()); !st.lost || !st.unsaved || st.dated() {
+			t.Errorf("a record that went back in time is no loss: %+v", st)
+		}
+	})
+}
