@@ -28,8 +28,10 @@ type state struct {
 	// adrift: the store's clock is behind the record, so its age is unknown.
 	adrift   bool
 	degraded bool
-	// at is this process's clock at that moment.
-	at time.Time
+	// at is this process's clock at that moment, latency how much later that is, at
+	// most, than the moment at which the store's clock was read.
+	at      time.Time
+	latency time.Duration
 }
 
 // dated reports whether it is known how old the record is.
@@ -121,7 +123,7 @@ func (m *memory) loaded(key Key, l Loaded, asked time.Time) state {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := m.memo(key, now)
-	st := state{version: l.Version, now: l.Now, at: now}
+	st := state{version: l.Version, now: l.Now, at: now, latency: now.Sub(asked)}
 	// The store has less than this process knows it had. Either the answer is what is
 	// old, or the store has lost writes: in a failover, or because it was emptied (and
 	// perhaps another replica wrote what it knew).
@@ -198,19 +200,21 @@ func (m *memory) remember(key Key, r Record, st state, unsaved bool) state {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := m.memo(key, time.Now())
-	known.record, known.seen, known.age, known.has, known.unsaved = r, st.at, 0, true, unsaved
+	seen := st.at.Add(-st.latency)
+	known.record, known.seen, known.age, known.has, known.unsaved = r, seen, 0, true, unsaved
 	if !unsaved {
 		known.inStore = time.Now()
-		known.storedSeen, known.storedAge = st.at, 0
+		known.storedSeen, known.storedAge = seen, 0
 	}
-	return state{record: r, now: st.now, at: st.at, degraded: st.degraded}
+	return state{record: r, now: st.now, at: st.at, latency: st.latency, degraded: st.degraded}
 }
 
 // recent is the state of a key as this process last knew it, at the moment that st
 // has become meanwhile.
 func (m *memory) recent(key Key, st state) state {
 	mine := m.local(key)
-	mine.now, mine.degraded = st.now.Add(mine.at.Sub(st.at)), st.degraded
+	mine.now, mine.latency, mine.degraded = st.now.Add(mine.at.Sub(st.at)), st.latency, st.degraded
+	mine.elapsed = min(mine.elapsed, max(0, mine.now.Sub(mine.record.Time)))
 	return mine
 }
 
