@@ -89,7 +89,10 @@ type memo struct {
 	// not record while that is unsaved.
 	storedSeen time.Time
 	storedAge  time.Duration
-	used       time.Time
+	// storedAt is that record's EvaluatedAt: of an older one, whose answer was late, they
+	// say nothing.
+	storedAt time.Duration
+	used     time.Time
 }
 
 func newMemory() *memory { return &memory{known: map[Key]*memo{}, last: map[policyName]verdict{}} }
@@ -132,8 +135,10 @@ func (m *memory) loaded(key Key, l Loaded, asked time.Time) state {
 	switch {
 	case l.Found:
 		st.record = l.Record
-		st.elapsed, st.blind, st.adrift = known.bound(l.Now.Sub(l.Record.Time), now)
-		known.storedSeen, known.storedAge = asked, st.elapsed
+		st.elapsed, st.blind, st.adrift = known.bound(l, now)
+		if l.Record.EvaluatedAt >= known.storedAt || lost {
+			known.storedSeen, known.storedAge, known.storedAt = asked, st.elapsed, l.Record.EvaluatedAt
+		}
 	case known.has:
 		st.record, st.elapsed, st.unsaved = known.record, known.elapsed(now), known.unsaved
 	}
@@ -150,10 +155,11 @@ func (m *memory) loaded(key Key, l Loaded, asked time.Time) state {
 	return st
 }
 
-// bound limits a difference of the store's clock to what this process knows can
-// have passed. adrift: the store's clock went backwards.
-func (k *memo) bound(diff time.Duration, now time.Time) (elapsed time.Duration, blind, adrift bool) {
-	if k.storedSeen.IsZero() {
+// bound limits what the store's clock says has elapsed for a record to what this process
+// knows can have passed. adrift: the store's clock went backwards.
+func (k *memo) bound(l Loaded, now time.Time) (elapsed time.Duration, blind, adrift bool) {
+	diff := l.Now.Sub(l.Record.Time)
+	if k.storedSeen.IsZero() || l.Record.EvaluatedAt < k.storedAt {
 		if diff < 0 || diff > unseenLimit {
 			return 0, true, false
 		}
@@ -204,7 +210,7 @@ func (m *memory) remember(key Key, r Record, st state, unsaved bool) state {
 	known.record, known.seen, known.age, known.has, known.unsaved = r, seen, 0, true, unsaved
 	if !unsaved {
 		known.inStore = time.Now()
-		known.storedSeen, known.storedAge = seen, 0
+		known.storedSeen, known.storedAge, known.storedAt = seen, 0, r.EvaluatedAt
 	}
 	return state{record: r, now: st.now, at: st.at, latency: st.latency, degraded: st.degraded}
 }

@@ -29,3 +29,22 @@ func TestOldAnswersAreNoLoss(t *testing.T) {
 		}
 	})
 }
+
+// A swap of this process says how old the new record is. An answer with the record before
+// it, asked for earlier, must not be taken for as young.
+func TestALateAnswerKeepsItsAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, key := newMemory(), Key{Record: "jobs"}
+		old := Record{Time: time.Now(), Seeded: true, Clock: time.Second, EvaluatedAt: time.Second}
+		st := m.loaded(key, Loaded{Found: true, Now: time.Now(), Record: old}, time.Now())
+		time.Sleep(2 * time.Second)
+		asked, answered := time.Now(), Loaded{Found: true, Now: time.Now(), Record: old}
+		next := old
+		next.Time, next.Clock, next.EvaluatedAt = time.Now(), 3*time.Second, 3*time.Second
+		m.stored(key, next, m.since(st))
+		time.Sleep(time.Millisecond)
+		if got := m.loaded(key, answered, asked); got.elapsed != 2*time.Second {
+			t.Errorf("the old record is %v old, want 2s", got.elapsed)
+		}
+	})
+}
