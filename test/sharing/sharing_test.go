@@ -145,14 +145,21 @@ func load(ctx context.Context, t *testing.T, processes []*process, ref *pb.Scale
 	return calls
 }
 
-// change gives the list a random length, a few times a second, until the context ends.
+// change gives the list another length many times a second, until the context ends: in
+// turns 20 s of at most 30 jobs, then 10 s of at least 70. Every turn is longer than an
+// interval and its window together, so the answers go to 8 (10 pods less 2), 10 and 13.
 func change(ctx context.Context, addr string) {
 	client := redis.NewClient(&redis.Options{Addr: addr})
 	defer func() { _ = client.Close() }()
+	begin := time.Now()
 	for ctx.Err() == nil {
+		length := rand.IntN(30)
+		if time.Since(begin)%(30*time.Second) >= 20*time.Second {
+			length = 70 + rand.IntN(80)
+		}
 		_, _ = client.TxPipelined(ctx, func(p redis.Pipeliner) error {
 			p.Del(ctx, "jobs")
-			for range rand.IntN(150) {
+			for range length {
 				p.RPush(ctx, "jobs", "job")
 			}
 			return nil
