@@ -14,19 +14,36 @@ type Proposal struct {
 //
 // Source: horizontal.go, computeReplicasForMetrics.
 func Combine(current int32, proposals []Proposal) (replicas int32, index int, ok bool) {
-	index = -1
-	failed := false
-	for i, p := range proposals {
-		if p.Failed {
-			failed = true
-			continue
-		}
-		if index < 0 || replicas == 0 || p.Replicas > replicas {
-			replicas, index = p.Replicas, i
-		}
+	var c Combination
+	for _, p := range proposals {
+		c.Add(p)
 	}
-	if index < 0 || (failed && replicas < current) {
+	return c.Result(current)
+}
+
+// Combination is Combine for proposals that come one by one. The zero value has none.
+type Combination struct {
+	replicas int32
+	seen     int
+	decider  int // its number, counted from 1; 0 while none has
+	failed   bool
+}
+
+// Add takes the next proposal.
+func (c *Combination) Add(p Proposal) {
+	c.seen++
+	switch {
+	case p.Failed:
+		c.failed = true
+	case c.decider == 0 || c.replicas == 0 || p.Replicas > c.replicas:
+		c.replicas, c.decider = p.Replicas, c.seen
+	}
+}
+
+// Result is what Combine returns for the proposals taken.
+func (c *Combination) Result(current int32) (replicas int32, index int, ok bool) {
+	if c.decider == 0 || (c.failed && c.replicas < current) {
 		return 0, -1, false
 	}
-	return max(replicas, 0), index, true
+	return max(c.replicas, 0), c.decider - 1, true
 }

@@ -23,6 +23,9 @@ const (
 	PercentPolicy PolicyType = "Percent"
 )
 
+// MaxPeriod is the longest periodSeconds that Kubernetes accepts.
+const MaxPeriod = 30 * time.Minute
+
 // RatePolicy allows a change of Value pods or percent per Period.
 type RatePolicy struct {
 	Type   PolicyType    `json:"type"`
@@ -80,11 +83,13 @@ func (b Behavior) Tolerance() Tolerance {
 // LongestPeriod is the longest policy period of either direction: no event older
 // than that can matter.
 func (b Behavior) LongestPeriod() time.Duration {
+	return max(b.ScaleUp.longestPeriod(), b.ScaleDown.longestPeriod())
+}
+
+func (r Rules) longestPeriod() time.Duration {
 	var longest time.Duration
-	for _, rules := range []Rules{b.ScaleUp, b.ScaleDown} {
-		for _, p := range rules.Policies {
-			longest = max(longest, p.Period)
-		}
+	for _, p := range r.Policies {
+		longest = max(longest, p.Period)
 	}
 	return longest
 }
@@ -228,7 +233,12 @@ func downTarget(start int64, p RatePolicy) int32 {
 // AddEvent returns the events with a change made at now, without those that no
 // policy reaches any more. A change of 0 only drops the old ones.
 func AddEvent(events []Event, change Event, keep time.Duration) []Event {
-	kept := make([]Event, 0, len(events)+1)
+	return pushEvent(append(make([]Event, 0, len(events)+1), events...), change, keep)
+}
+
+// pushEvent is AddEvent in place.
+func pushEvent(events []Event, change Event, keep time.Duration) []Event {
+	kept := events[:0]
 	for _, e := range events {
 		if e.At > change.At-keep {
 			kept = append(kept, e)

@@ -1,69 +1,10 @@
 package algorithm
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
-
-// Milli is a quantity in thousandths, the unit in which the HPA computes: 2.5
-// jobs are 2500.
-type Milli int64
-
-// MaxMilli is the largest quantity that is passed on. Kubernetes multiplies a
-// quantity by 1000 without looking for overflow: above 9.2e15 the HPA reads 0 or
-// a negative number. Staying well below leaves room for targets and sums.
-const MaxMilli Milli = 9_000_000_000_000_000
-
-// ToMilli rounds a value up to thousandths, as Kubernetes does with a quantity:
-// 20.0000001 becomes 20001. NaN, infinities, negative values and values above
-// MaxMilli are errors; what is missing or broken is never 0.
-func ToMilli(value float64) (Milli, error) {
-	if err := carriable(value); err != nil {
-		return 0, err
-	}
-	// A decimal such as 0.07 is 70.00000000000001 thousandths in binary. Noise
-	// below a millionth of a thousandth, or in the last binary digit of a large
-	// value, is not a reason to round up.
-	scaled := value * 1000
-	noise := max(1e-6, scaled*0x1p-52)
-	if nearest := math.Round(scaled); math.Abs(scaled-nearest) < noise {
-		return Milli(nearest), nil
-	}
-	return Milli(math.Ceil(scaled)), nil
-}
-
-// NearestMilli rounds a value to the nearest thousandth, as KEDA does with what its
-// own scalers read: 20.0000001 becomes 20000. Its errors are those of ToMilli.
-func NearestMilli(value float64) (Milli, error) {
-	if err := carriable(value); err != nil {
-		return 0, err
-	}
-	return Milli(math.Round(value * 1000)), nil
-}
-
-// carriable returns why a value cannot be a Milli.
-func carriable(value float64) error {
-	switch {
-	case math.IsNaN(value) || math.IsInf(value, 0):
-		return fmt.Errorf("value %v is not a finite number", value)
-	case value < 0:
-		return fmt.Errorf("value %v is negative", value)
-	case value*1000 > float64(MaxMilli):
-		return fmt.Errorf("value %v is above the largest that Kubernetes can carry, %v", value, MaxMilli.Float())
-	}
-	return nil
-}
-
-// Times is n times the quantity, at most MaxMilli.
-func (m Milli) Times(n int32) Milli {
-	if n > 0 && m > MaxMilli/Milli(n) {
-		return MaxMilli
-	}
-	return Milli(n) * m
-}
-
-// Float is the quantity in whole units.
-func (m Milli) Float() float64 { return float64(m) / 1000 }
 
 // DefaultTolerance is the controller's --horizontal-pod-autoscaler-tolerance.
 const DefaultTolerance = 0.1
@@ -76,6 +17,119 @@ type Tolerance struct{ Down, Up float64 }
 // band: with 0.1, 22 jobs on 20 pods of target 1 hold, 22.001 do not.
 func (t Tolerance) Contains(ratio float64) bool {
 	return 1.0-t.Down <= ratio && ratio <= 1.0+t.Up
+}
+
+// ErrNoData: a metric's API answered, but with nothing in it.
+var ErrNoData = errors.New("the metric has no data")
+
+// Recommend computes what one metric asks for. Its error is why the metric does not
+// count: it could not be read, it has no data, a pod has no request, or the result
+// leaves what an int32 can hold, where the HPA's own depends on the processor.
+//
+// Which target counts follows from the source, as upstream: a Resource looks at
+// averageValue first and then at averageUtilization, External at averageValue and then
+// at value, and only Object looks at the target's type.
+//
+// Source: horizontal.go, computeStatusFor*Metric; replica_calculator.go.
+func Recommend(m Metric, r Reading, w Workload, tolerance Tolerance, warmup Warmup) (Calculation, error) {
+	if r.Err != nil {
+		return Calculation{}, r.Err
+	}
+	target := m.Target
+	switch m.Source {
+	case ResourceSource, ContainerResourceSource:
+		switch {
+		case target.AverageValue > 0:
+			return podsAverageValue(m, r, w, tolerance, warmup)
+		case target.Utilization > 0:
+			return podsUtilization(m, r, w, tolerance, warmup)
+		}
+		return Calculation{}, noTarget(m, "averageValue or averageUtilization")
+	case PodsSource:
+		if target.AverageValue > 0 {
+			return podsAverageValue(m, r, w, tolerance, warmup)
+		}
+		return Calculation{}, noTarget(m, "averageValue")
+	case ObjectSource:
+		return objectReplicas(m, r, w, tolerance)
+	case ExternalSource:
+		return externalReplicas(m, r, w, tolerance)
+	}
+	return Calculation{}, fmt.Errorf("metric source %q is none of Resource, ContainerResource, Pods, Object and External", m.Source)
+}
+
+func noTarget(m Metric, fields string) error {
+	return fmt.Errorf("a metric of source %s needs the target %s, and it has to be positive", m.Source, fields)
+}
+
+func objectReplicas(m Metric, r Reading, w Workload, tolerance Tolerance) (Calculation, error) {
+	if len(r.Series) != 1 {
+		return Calculation{}, fmt.Errorf("an Object metric has one value, not %d: %w", len(r.Series), ErrNoData)
+	}
+	usage := r.Series[0]
+	switch {
+	case m.Target.Type == ValueTarget && m.Target.Value > 0:
+		return valueReplicas(usage, m.Target.Value, w, tolerance)
+	case m.Target.Type == AverageValueTarget && m.Target.AverageValue > 0:
+		// Without the saturation that an External metric has.
+		if f := math.Ceil(float64(usage) / float64(m.Target.AverageValue)); !fits(f) {
+			return Calculation{}, leavesInt32(f)
+		}
+		return averageReplicas(usage, m.Target.AverageValue, w, tolerance), nil
+	}
+	return Calculation{}, noTarget(m, "value or averageValue, the one that its type names")
+}
+
+func externalReplicas(m Metric, r Reading, w Workload, tolerance Tolerance) (Calculation, error) {
+	if len(r.Series) == 0 {
+		return Calculation{}, ErrNoData
+	}
+	switch {
+	case m.Target.AverageValue > 0:
+		return averageReplicas(sumPerPod(r.Series), m.Target.AverageValue, w, tolerance), nil
+	case m.Target.Value > 0:
+		return valueReplicas(sum(r.Series), m.Target.Value, w, tolerance)
+	}
+	return Calculation{}, noTarget(m, "averageValue or value")
+}
+
+// sum adds the series of a Value target; what would leave int64 upward stays at its end.
+func sum(series []Milli) Milli {
+	var total Milli
+	for _, value := range series {
+		if value > 0 && total > math.MaxInt64-value {
+			return math.MaxInt64
+		}
+		total += value
+	}
+	return total
+}
+
+// sumPerPod adds the series of an AverageValue target. A sum below zero is taken for
+// one that has left int64, even where a negative value made it: such a metric asks for
+// as many pods as there can be.
+func sumPerPod(series []Milli) Milli {
+	var total Milli
+	for _, value := range series {
+		if total += value; total < 0 {
+			return math.MaxInt64
+		}
+	}
+	return total
+}
+
+// averageReplicas is AverageValue with the average that the status shows.
+func averageReplicas(usage, target Milli, w Workload, tolerance Tolerance) Calculation {
+	var c Calculation
+	c.Replicas, c.WithinTolerance = AverageValue(usage, target, w.Scale.Status, tolerance)
+	switch average := math.Ceil(float64(usage) / float64(w.Scale.Status)); {
+	case w.Scale.Status == 0: // nobody to divide by
+	case average >= math.MaxInt64:
+		c.Average = math.MaxInt64
+	default:
+		c.Average = Milli(average)
+	}
+	return c
 }
 
 // AverageValue is the HPA's formula for an External metric with an AverageValue
@@ -96,6 +150,49 @@ func AverageValue(usage, target Milli, status int32, tolerance Tolerance) (repli
 		return status, true
 	}
 	return saturate(math.Ceil(float64(usage) / float64(target))), false
+}
+
+// valueReplicas is the formula of a Value target, which the whole workload shares: the
+// ratio of usage to target times the pods that are ready. Without replicas the ratio
+// itself is the count, so the same number means something else.
+//
+//	30 jobs, target 10, 4 pods ready -> ceil(3 * 4) = 12
+//	30 jobs, target 10, no replicas  -> ceil(3) = 3
+//	21 jobs, target 10, none of the 4 pods ready -> 0
+//
+// Source: replica_calculator.go, getUsageRatioReplicaCount.
+func valueReplicas(usage, target Milli, w Workload, tolerance Tolerance) (Calculation, error) {
+	ratio := float64(usage) / float64(target)
+	c := Calculation{Replicas: w.Scale.Spec, Average: usage}
+	if w.Scale.Spec == 0 {
+		count := math.Ceil(ratio)
+		if !fits(count) {
+			return Calculation{}, leavesInt32(count)
+		}
+		c.Replicas = int32(count)
+		return c, nil
+	}
+	if tolerance.Contains(ratio) {
+		c.WithinTolerance = true
+		return c, nil
+	}
+	ready, err := readyRunning(w.Pods)
+	if err != nil {
+		return Calculation{}, err
+	}
+	count := math.Ceil(ratio * float64(ready))
+	if count < math.MinInt32 {
+		return Calculation{}, leavesInt32(count)
+	}
+	c.Replicas = saturate(count)
+	return c, nil
+}
+
+// fits reports whether an int32 can hold f.
+func fits(f float64) bool { return f >= math.MinInt32 && f <= math.MaxInt32 }
+
+func leavesInt32(f float64) error {
+	return fmt.Errorf("the metric asks for %g replicas, which is outside of %d to %d", f, math.MinInt32, math.MaxInt32)
 }
 
 // saturate converts a float to a replica count without leaving int32.

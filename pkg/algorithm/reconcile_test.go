@@ -1,6 +1,7 @@
 package algorithm
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -11,78 +12,63 @@ type reading struct {
 	fails bool
 }
 
-// workload is a scale target and what a controller remembers of it. Every pod
-// starts at once: status.replicas is spec.replicas.
+// workload is a scale target under a controller. Every pod starts at once:
+// status.replicas is spec.replicas.
 type workload struct {
-	bounds   Bounds
-	targets  []Milli
-	behavior Behavior
-	replicas int32
-
-	seeded  bool
-	history History
-	events  []Event
+	controller Controller
+	spec       Spec
+	behavior   Behavior // the one that settings change; spec has it unless legacy
+	replicas   int32
+	remembered []Sample
+	state      State
 }
 
 // reconciled is what one reconcile did.
 type reconciled struct {
 	at         time.Duration
-	from, to   int32
-	wants      int32
-	stabilized Stabilized
-	limited    Limited
-	// unasked says why the metrics did not decide.
-	unasked string
+	from       int32
+	outcome    Outcome
+	conditions Conditions
 }
 
-// reconcile is upstream's reconcileAutoscaler for External AverageValue metrics:
-// the same steps in the same order, each of them this package's.
+// reconcile asks External metrics for what they read.
 func (w *workload) reconcile(now time.Duration, readings []reading) reconciled {
-	s := reconciled{at: now, from: w.replicas, to: w.replicas}
-	if !w.seeded {
-		w.history, w.seeded = w.history.Add(now, w.replicas), true
+	if w.remembered != nil {
+		w.state.Memory, w.remembered = NewMemory(w.remembered, nil), nil
 	}
-	switch {
-	case w.replicas > w.bounds.Max:
-		s.to, s.unasked = w.bounds.Max, "above max"
-	case w.replicas > 0 && w.replicas < w.bounds.Min:
-		s.to, s.unasked = w.bounds.Min, "below min"
-	default:
-		w.decide(&s, readings)
+	in := Input{Spec: w.spec, Workload: Workload{Scale: Scale{w.replicas, w.replicas}, Now: now}}
+	for _, r := range readings {
+		answer := Reading{Series: []Milli{r.value}}
+		if r.fails {
+			answer = Reading{Err: errors.New("no answer")}
+		}
+		in.Readings = append(in.Readings, answer)
 	}
-	if s.to != s.from {
-		w.events = AddEvent(w.events, Event{now, s.to - s.from}, w.behavior.LongestPeriod())
-		w.replicas = s.to
-	}
+	s := reconciled{at: now, from: w.replicas, outcome: w.controller.Reconcile(in, &w.state)}
+	s.conditions = w.state.Conditions
+	w.replicas = s.outcome.Replicas
 	return s
-}
-
-func (w *workload) decide(s *reconciled, readings []reading) {
-	proposals := make([]Proposal, len(readings))
-	for i, r := range readings {
-		n, _ := AverageValue(r.value, w.targets[i], w.replicas, w.behavior.Tolerance())
-		proposals[i] = Proposal{Replicas: n, Failed: r.fails}
-	}
-	wants, _, ok := Combine(w.replicas, proposals)
-	if !ok {
-		s.unasked = "held, a metric failed"
-		return
-	}
-	s.wants = wants
-	s.stabilized = Stabilize(w.replicas, wants, w.history, s.at, w.behavior)
-	w.history = w.history.Add(s.at, wants)
-	s.limited = Limit(w.replicas, s.stabilized.Replicas, w.bounds, w.behavior, w.events, s.at)
-	s.to = s.limited.Replicas
 }
 
 // String is what a person would note of the sync, without its time.
 func (s reconciled) String() string {
-	if s.unasked != "" {
-		return fmt.Sprintf("%-72s %3d", s.unasked, s.to)
+	o := s.outcome
+	why := ""
+	switch {
+	case o.Decider >= 0:
+		return fmt.Sprintf("wants %3d   windows %3d %-30s limits %3d %-30s %3d", o.Recommended,
+			o.Stabilized.Replicas, reason(o.Stabilized.Reason, o.Stabilized.Until),
+			o.Limited.Replicas, reason(o.Limited.Reason, o.Limited.Until), o.Replicas)
+	case o.Err != nil:
+		why = "held, a metric failed"
+	case o.Rescaled && o.Replicas < s.from:
+		why = "above max"
+	case o.Rescaled:
+		why = "below min"
+	default:
+		why = string(s.conditions.ScalingActive.Reason)
 	}
-	return fmt.Sprintf("wants %3d   windows %3d %-30s limits %3d %-30s %3d", s.wants,
-		s.stabilized.Replicas, reason(s.stabilized.Reason, s.stabilized.Until),
-		s.limited.Replicas, reason(s.limited.Reason, s.limited.Until), s.to)
+	return fmt.Sprintf("%-72s %3d", why, o.Replicas)
 }
 
 func reason(r Reason, until time.Duration) string {

@@ -34,8 +34,8 @@ type Sample struct {
 // dropped: Highs falls strictly, Lows rises strictly, both in order of time, and
 // their first sample inside a window is that window's extreme.
 //
-// A History is a value: methods return a new one and never write to the slices
-// they were given. Time does not run backwards between two calls of Add.
+// A History is a value: its methods return a new one and never write to the slices
+// they were given, Push excepted. Time does not run backwards between two calls.
 type History struct {
 	Highs []Sample `json:"highs,omitempty"`
 	Lows  []Sample `json:"lows,omitempty"`
@@ -43,29 +43,45 @@ type History struct {
 
 // Add returns the history with a recommendation made at now.
 func (h History) Add(now time.Duration, replicas int32) History {
-	h = h.AddHigh(now, replicas)
-	h.Lows = push(h.Lows, Sample{now, replicas}, func(old int32) bool { return old >= replicas })
+	h.Highs, h.Lows = grown(h.Highs, now), grown(h.Lows, now)
+	h.Push(now, replicas)
 	return h
 }
 
 // AddHigh returns the history with a count that only the scale-down window
 // remembers: it may hold replicas, never keep a workload from growing.
 func (h History) AddHigh(now time.Duration, replicas int32) History {
-	h.Highs = push(h.Highs, Sample{now, replicas}, func(old int32) bool { return old <= replicas })
+	h.Highs = grown(h.Highs, now)
+	h.pushHigh(now, replicas)
 	return h
 }
 
-// push appends a sample to a copy without those that no legal window reaches and
-// those that it outdoes.
-func push(samples []Sample, s Sample, outdone func(old int32) bool) []Sample {
-	reachable := samples[firstAfter(samples, s.At-MaxWindow):]
-	kept := make([]Sample, 0, len(reachable)+1)
-	return pushInPlace(append(kept, reachable...), s, outdone)
+// grown is a copy of what a window still reaches, with room for one more.
+func grown(samples []Sample, now time.Duration) []Sample {
+	samples = reachable(samples, now)
+	return append(make([]Sample, 0, len(samples)+1), samples...)
 }
 
-// pushInPlace is push for a slice that nobody else sees. Of two samples of one
-// moment only the one that outdoes the other stays.
-func pushInPlace(samples []Sample, s Sample, outdone func(old int32) bool) []Sample {
+// reachable are the samples that a legal window may still reach. One exactly as old as
+// the longest still counts for an HPA without behavior.
+func reachable(samples []Sample, now time.Duration) []Sample {
+	return samples[firstAfter(samples, now-MaxWindow-1):]
+}
+
+// Push is Add in place, for a history that nobody else sees. It allocates nothing once
+// its slices are as long as they get.
+func (h *History) Push(now time.Duration, replicas int32) {
+	h.pushHigh(now, replicas)
+	h.Lows = push(h.Lows, Sample{now, replicas}, func(old int32) bool { return old >= replicas })
+}
+
+func (h *History) pushHigh(now time.Duration, replicas int32) {
+	h.Highs = push(h.Highs, Sample{now, replicas}, func(old int32) bool { return old <= replicas })
+}
+
+// push appends a sample and drops those that it outdoes. Of two samples of one moment
+// only the one that outdoes the other stays.
+func push(samples []Sample, s Sample, outdone func(old int32) bool) []Sample {
 	end := len(samples)
 	for end > 0 && outdone(samples[end-1].Replicas) {
 		end--
@@ -73,6 +89,13 @@ func pushInPlace(samples []Sample, s Sample, outdone func(old int32) bool) []Sam
 	samples = samples[:end]
 	if end > 0 && samples[end-1].At == s.At {
 		return samples
+	}
+	// A full slice makes room by what no window reaches, if that is half of it or more:
+	// so a sample costs the same however many there are.
+	if end == cap(samples) {
+		if kept := reachable(samples, s.At); len(kept) <= end/2 {
+			samples = samples[:copy(samples, kept)]
+		}
 	}
 	return append(samples, s)
 }
@@ -96,12 +119,12 @@ func mergeSamples(a, b []Sample, outdone func(old, replicas int32) bool) []Sampl
 	slices.SortFunc(all, func(x, y Sample) int { return cmp.Compare(x.At, y.At) })
 	merged := all[:0]
 	for _, s := range all {
-		merged = pushInPlace(merged, s, func(old int32) bool { return outdone(old, s.Replicas) })
+		merged = push(merged, s, func(old int32) bool { return outdone(old, s.Replicas) })
 	}
 	if len(merged) == 0 {
 		return nil
 	}
-	return merged[firstAfter(merged, merged[len(merged)-1].At-MaxWindow):]
+	return reachable(merged, merged[len(merged)-1].At)
 }
 
 // Stabilized is the count that the windows allow.

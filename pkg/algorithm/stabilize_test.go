@@ -82,8 +82,8 @@ func TestHistoryKeepsOnlyWhatAWindowCanAskFor(t *testing.T) {
 		{"one moment, rising", historyOf(at(0, 1), at(0, 2)), []Sample{at(0, 2)}, []Sample{at(0, 1)}},
 		{"one moment, falling", historyOf(at(0, 2), at(0, 1)), []Sample{at(0, 2)}, []Sample{at(0, 1)}},
 		{"high only", historyOf(at(0, 2)).AddHigh(seconds(15), 5), []Sample{at(15, 5)}, []Sample{at(0, 2)}},
-		{"just inside the longest window", historyOf(Sample{1, 9}, at(hour, 2)), []Sample{{1, 9}, at(hour, 2)}, []Sample{at(hour, 2)}},
-		{"as old as the longest window", historyOf(at(0, 9), at(hour, 2)), []Sample{at(hour, 2)}, []Sample{at(hour, 2)}},
+		{"as old as the longest window", historyOf(at(0, 9), at(hour, 2)), []Sample{at(0, 9), at(hour, 2)}, []Sample{at(hour, 2)}},
+		{"older than the longest window", historyOf(Sample{-1, 9}, at(hour, 2)), []Sample{at(hour, 2)}, []Sample{at(hour, 2)}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if !slices.Equal(tt.history.Highs, tt.highs) || !slices.Equal(tt.history.Lows, tt.lows) {

@@ -12,9 +12,11 @@ import (
 )
 
 // A trace is a file of testdata that reads like a lab notebook. Settings come
-// first. A line that starts with > is an input: a time, or a range of times a sync
-// apart, and what each metric reads. The lines below it are what the reconciles
-// did and are written by -update; syncs that did the same share a line.
+// first: bounds, replicas, targets of External metrics, and rules of either direction
+// ("behavior legacy" for none). A line that starts with > is an input: a time, or a range
+// of times a sync apart, and what each metric reads; or "restart", a new controller; or
+// "scale 3", somebody's hand. The lines below it are what the reconciles did and are
+// written by -update; syncs that did the same share a line.
 //
 // Commit a changed trace only if you can say why every changed line is right.
 
@@ -48,7 +50,9 @@ func TestTraces(t *testing.T) {
 // replay runs a trace. It returns the trace with fresh outputs, and every sync.
 func replay(t *testing.T, content string) (string, []reconciled) {
 	t.Helper()
-	n := notebook{workload: workload{behavior: DefaultBehavior()}, every: 15 * time.Second}
+	n := notebook{every: 15 * time.Second}
+	n.workload.controller, n.workload.behavior = DefaultController(), DefaultBehavior()
+	n.workload.spec.Behavior = &n.workload.behavior
 	for i, line := range strings.Split(strings.TrimRight(content, "\n"), "\n") {
 		if err := n.line(line); err != nil {
 			t.Fatalf("line %d, %q: %v", i+1, line, err)
@@ -84,9 +88,9 @@ func (n *notebook) setting(line string) error {
 	var err error
 	switch key {
 	case "min":
-		n.workload.bounds.Min, err = parseCount(value)
+		n.workload.spec.Bounds.Min, err = parseCount(value)
 	case "max":
-		n.workload.bounds.Max, err = parseCount(value)
+		n.workload.spec.Bounds.Max, err = parseCount(value)
 	case "replicas":
 		n.workload.replicas, err = parseCount(value)
 	case "sync":
@@ -95,15 +99,21 @@ func (n *notebook) setting(line string) error {
 		for _, r := range strings.Split(value, ",") {
 			var target reading
 			target, err = parseReading(r)
-			n.workload.targets = append(n.workload.targets, target.value)
+			metric := Metric{Source: ExternalSource, Target: Target{AverageValue: target.value}}
+			n.workload.spec.Metrics = append(n.workload.spec.Metrics, metric)
 		}
 	case "remember": // 21 at -400s
 		var s Sample
 		var at string
 		if _, err = fmt.Sscanf(value, "%d at %s", &s.Replicas, &at); err == nil {
 			s.At, err = time.ParseDuration(at)
-			n.workload.history = n.workload.history.Add(s.At, s.Replicas)
+			n.workload.remembered = append(n.workload.remembered, s)
 		}
+	case "behavior":
+		if value != "legacy" {
+			return fmt.Errorf("behavior is %q, want legacy", value)
+		}
+		n.workload.spec.Behavior = nil
 	case "up":
 		err = parseRules(&n.workload.behavior.ScaleUp, value)
 	case "down":
@@ -149,6 +159,15 @@ func parseRules(rules *Rules, text string) error {
 
 // input runs "0s .. 300s: 37, fails": one reconcile per sync.
 func (n *notebook) input(text string) error {
+	if text == "restart" {
+		n.workload.state.Memory = Memory{}
+		return nil
+	}
+	if count, ok := strings.CutPrefix(text, "scale "); ok {
+		var err error
+		n.workload.replicas, err = parseCount(count)
+		return err
+	}
 	times, values, _ := strings.Cut(text, ":")
 	first, last, isRange := strings.Cut(times, " .. ")
 	from, err := time.ParseDuration(first)
@@ -169,8 +188,8 @@ func (n *notebook) input(text string) error {
 		}
 		readings = append(readings, r)
 	}
-	if len(readings) != len(n.workload.targets) {
-		return fmt.Errorf("%d readings for %d targets", len(readings), len(n.workload.targets))
+	if len(readings) != len(n.workload.spec.Metrics) {
+		return fmt.Errorf("%d readings for %d targets", len(readings), len(n.workload.spec.Metrics))
 	}
 	before := len(n.syncs)
 	for at := from; at <= to; at += n.every {
