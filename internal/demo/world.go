@@ -79,7 +79,7 @@ func (w *world) scale(from, to int32, who string) {
 // why is a decision's reason; there is only one queue to name.
 func why(d scaling.Decision) string {
 	reason := d.Why()
-	for _, t := range d.Triggers {
+	for _, t := range d.Basis.Triggers() {
 		reason = strings.ReplaceAll(reason, t.Query, "the queue")
 	}
 	return reason

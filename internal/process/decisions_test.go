@@ -19,7 +19,7 @@ func jobs(change func(*scaling.Decision)) scaling.Decision {
 		Key:  scaling.Key{Ref: scaling.Ref{Kind: scaling.KindScaledObject, Namespace: "shop", Name: "worker"}, Target: "apps/Deployment/worker", Record: "jobs"},
 		Mode: scaling.Stabilised, At: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC),
 		Replicas: 3, Current: 2, Awake: true, Active: true,
-		Triggers: []scaling.TriggerTrace{{Query: "list jobs", Known: true, Value: 15, Recommended: 3}}, Recommended: 3,
+		Basis: scaling.Basis{Readings: []scaling.Reading{{Query: "list jobs", Known: true, Value: 15}}}, Recommended: 3,
 	}
 	change(&d)
 	return d

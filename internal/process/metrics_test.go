@@ -50,7 +50,7 @@ func TestPolicyGaugesFollowTheDecisions(t *testing.T) {
 		"dashpot_policy_active"+labels+" 1", "dashpot_policy_held"+labels+" 0", "dashpot_policy_failing"+labels+" 0")
 
 	// Nothing can be served and nothing was read: what is not known has no sample.
-	decisions = []scaling.Decision{jobs(func(d *scaling.Decision) { d.Err, d.Decider, d.Triggers = scaling.ErrUnobserved, -1, nil })}
+	decisions = []scaling.Decision{jobs(func(d *scaling.Decision) { d.Err, d.Decider, d.Basis = scaling.ErrUnobserved, -1, scaling.Basis{} })}
 	got := scrape(t, m)
 	wantSamples(t, got, "dashpot_policy_failing"+labels+" 1")
 	if n := strings.Count(got, "dashpot_policy_"); n != 2 {

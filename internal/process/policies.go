@@ -51,8 +51,8 @@ func (c *policyCollector) Collect(samples chan<- prometheus.Metric) {
 		}
 		send(c.failing, flag(d.Err != nil))
 		send(c.degraded, flag(d.Degraded))
-		if d.Decider >= 0 && d.Decider < len(d.Triggers) {
-			send(c.reading, d.Triggers[d.Decider].Value)
+		if d.Decider >= 0 && d.Decider < len(d.Basis.Readings) {
+			send(c.reading, d.Basis.Readings[d.Decider].Value)
 		}
 		if d.Decider >= 0 || d.Fallback {
 			send(c.recommended, float64(d.Recommended))

@@ -26,7 +26,7 @@ var (
 )
 
 // Decision is what one request gets: the answer, and every fact that led to it.
-// Its words are made on demand, by Explain.
+// Its traces and words are made on demand, by Explain.
 type Decision struct {
 	Key  Key
 	Mode Mode
@@ -59,8 +59,9 @@ type Decision struct {
 	// Degraded: the store did not answer; counts only rise.
 	Degraded bool
 
-	Triggers []TriggerTrace
-	// Decider is the index of the trigger that asked for most, -1 if none could.
+	// Basis is what the triggers' traces are made from, Decider the index of the one
+	// that asked for most, -1 if none could.
+	Basis   Basis
 	Decider int
 	// Recommended is the largest of the triggers' counts.
 	Recommended int32
@@ -95,24 +96,4 @@ type Checked struct {
 	Reason   algorithm.Reason `json:"reason,omitempty"`
 	// Until is when what held the count lets go; zero if nothing does by itself.
 	Until time.Time `json:"until,omitzero"`
-}
-
-// TriggerTrace is what one trigger contributed.
-type TriggerTrace struct {
-	Type  string `json:"type"`
-	Query string `json:"query"`
-	// Known is false if no value was ever read; Value and AgeSeconds are then meaningless.
-	Known      bool    `json:"known"`
-	Value      float64 `json:"value"`
-	AgeSeconds float64 `json:"ageSeconds"`
-	Target     float64 `json:"target"`
-	Activation float64 `json:"activation"`
-	Active     bool    `json:"active"`
-	// Recommended is the count that this trigger alone asks for; WithinTolerance
-	// says that it is the present count because the reading is close enough.
-	Recommended     int32  `json:"recommended"`
-	WithinTolerance bool   `json:"withinTolerance,omitempty"`
-	Error           string `json:"error,omitempty"`
-	// Note is the source's remark about Value.
-	Note string `json:"note,omitempty"`
 }

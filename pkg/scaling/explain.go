@@ -78,7 +78,7 @@ func Explain(d Decision) Explanation {
 		Policy: d.Key, Mode: d.Mode, At: d.At, RecordTime: d.From, Why: d.Why(),
 		Replicas: d.Replicas, Awake: d.Awake, Active: d.Active, Value: d.Value.Float(),
 		Current: d.Current, Status: d.Status, Bounds: d.Bounds,
-		Triggers: d.Triggers, Recommended: d.Recommended,
+		Triggers: d.Basis.Triggers(), Recommended: d.Recommended,
 		Conditions: conditions(d), Warnings: d.Warnings,
 	}
 	if d.Err != nil {
@@ -168,7 +168,7 @@ func (d Decision) decider() string {
 	if d.Decider < 0 {
 		return "no trigger"
 	}
-	return d.Triggers[d.Decider].Query
+	return d.Basis.Readings[d.Decider].Query
 }
 
 // oneLine joins the parts of a joined error.

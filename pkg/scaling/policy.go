@@ -93,7 +93,8 @@ type Query interface {
 	// Server identifies the server and the credentials. Queries of one server are
 	// read together, and share its fate when it is slow or down.
 	Server() string
-	// String names what is read, for traces and logs, without credentials.
+	// String names what is read, for traces and logs, without credentials. Every
+	// request compares it with the names on file, so it should be at hand.
 	String() string
 }
 
@@ -104,6 +105,21 @@ type Fallback struct {
 	// Static obeys Replicas even below the current count.
 	Static bool
 }
+
+// onFile is the reading among those of a record that serves a trigger: one of the same
+// question.
+func (p *Policy) onFile(readings []Reading, trigger int) (Reading, bool) {
+	if trigger >= len(readings) || readings[trigger].Query != p.Triggers[trigger].Query.String() {
+		return Reading{}, false
+	}
+	return readings[trigger], true
+}
+
+// staleLimit is how old a reading may be and still be decided on, while a server is too
+// slow to be waited for, and how long a silence is no gap. An HPA that asks every 15 s
+// about such a server gets readings of that age, and that must do; a server that has
+// hung is another matter.
+func (p *Policy) staleLimit() time.Duration { return max(GapLimit, 2*p.Interval) }
 
 // quiet is how long after the last active reading a workload may be put to sleep.
 func (p *Policy) quiet() time.Duration {

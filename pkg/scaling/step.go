@@ -11,10 +11,6 @@ import (
 // syncs of the HPA controller at its default of 15 s.
 const GapLimit = 45 * time.Second
 
-// maxPeriod is the longest policy period that Kubernetes accepts. A pass-through
-// policy has no periods of its own, and keeps events for one that it may get.
-const maxPeriod = 30 * time.Minute
-
 // moveResolution is how exactly the evaluation before a move is dated. Finer would
 // only make many callers of one moment compete to store the same.
 const moveResolution = 250 * time.Millisecond
@@ -51,9 +47,12 @@ type Result struct {
 	Changed bool
 }
 
-// Step makes one decision. It is a pure function and never changes its input.
+// Step makes one decision. It is a pure function and never changes its input. Over
+// readings on file it allocates nothing but an error to hold for, and what a count that
+// has moved or a new record adds to the record.
 func Step(in Input) Result {
-	s := newStep(in)
+	s := step{in: in, p: in.Policy, obs: in.Observation, rec: in.Record}
+	s.begin()
 	if in.Policy.Invalid != nil {
 		s.hold(in.Policy.Invalid)
 		return Result{Decision: s.d, Record: in.Record}
@@ -76,7 +75,7 @@ func Step(in Input) Result {
 	return s.finish()
 }
 
-// step is the working state of one Step.
+// step is the working state of one Step. It is changed in place and stays on the stack.
 type step struct {
 	in  Input
 	p   *Policy
@@ -95,8 +94,8 @@ type step struct {
 	d               Decision
 }
 
-func newStep(in Input) *step {
-	s := &step{in: in, p: in.Policy, obs: in.Observation, rec: in.Record, now: in.Record.Clock + in.Elapsed, changed: in.Unsaved}
+func (s *step) begin() {
+	s.now, s.changed = s.rec.Clock+s.in.Elapsed, s.in.Unsaved
 	s.current, s.status = s.obs.Spec, s.obs.Status
 	if s.simulated() && (s.rec.Seeded || s.obs.OpenLoop) {
 		s.current, s.status = s.rec.Served, s.rec.Served
@@ -107,13 +106,12 @@ func newStep(in Input) *step {
 		s.canSleep = *s.p.Min == 0
 	}
 	s.d = Decision{
-		Key: in.Key, Mode: s.mode(), At: in.Now, From: in.Record.Time,
+		Key: s.in.Key, Mode: s.mode(), At: s.in.Now, From: s.rec.Time,
 		Current: s.current, Status: s.status, Running: s.obs.Spec, Bounds: s.bounds,
-		OpenLoop: s.obs.OpenLoop, Degraded: in.Degraded, Decider: -1,
+		OpenLoop: s.obs.OpenLoop, Degraded: s.in.Degraded, Decider: -1,
 		CanSleep: s.canSleep, KEDACooldown: s.obs.Cooldown,
 		HPA: s.obs.HPA, ZeroReason: s.obs.ZeroReason, Warnings: s.p.Warnings,
 	}
-	return s
 }
 
 // boundsOf are the policy's own bounds as far as the observed ones allow: the HPA
@@ -184,7 +182,8 @@ func (s *step) sighted(count int32) {
 // noteMove records a scale event when the observed count has moved towards the
 // count that was served: clipped to it, because what lies beyond is somebody
 // else's, and dated with the evaluation before the move was seen, which is the one
-// that the HPA acted on. What KEDA does between zero and the floor is no event.
+// that the HPA acted on. What KEDA does between zero and the floor is no event. Events
+// are kept for the longest legal period, so that one may be lengthened and find them.
 func (s *step) noteMove() {
 	if s.simulated() || s.current == s.rec.Replicas {
 		return
@@ -199,14 +198,7 @@ func (s *step) noteMove() {
 		to = min(from, max(to, s.rec.Lowest))
 	}
 	s.rec.Lowest, s.rec.Highest = s.current, s.current
-	s.rec.Events = algorithm.AddEvent(s.rec.Events, algorithm.Event{At: s.rec.EvaluatedAt, Change: to - from}, s.keepEvents())
-}
-
-func (s *step) keepEvents() time.Duration {
-	if s.p.Stabilised() {
-		return s.p.Behavior.LongestPeriod()
-	}
-	return maxPeriod
+	s.rec.Events = algorithm.AddEvent(s.rec.Events, algorithm.Event{At: s.rec.EvaluatedAt, Change: to - from}, algorithm.MaxPeriod)
 }
 
 // hold keeps the count where it is because of err. Where nothing runs, or nobody
@@ -267,13 +259,13 @@ func (s *step) finish() Result {
 // activity notes when a reading last was work. An edge is dated with the moment
 // at which it was measured, not with the one at which somebody asked.
 func (s *step) activity() {
-	for i := range s.d.Triggers {
-		t := &s.d.Triggers[i]
-		if t.Error != "" || !t.Known || !activation.IsActive(t.Value, t.Activation) {
+	for i, t := range s.p.Triggers {
+		reading, ok := s.d.Basis.usable(i)
+		if !ok || !activation.IsActive(reading.Value, t.Activation) {
 			continue
 		}
-		t.Active, s.working = true, true
-		if at := s.rec.Readings[i].At; !s.rec.EverActive || at > s.rec.LastActive {
+		s.working = true
+		if at := reading.At; !s.rec.EverActive || at > s.rec.LastActive {
 			s.rec.LastActive, s.rec.EverActive = at, true
 			s.changed = true
 		}

@@ -120,7 +120,7 @@ func (s *step) encode() {
 // is expressed in the metric's.
 func (s *step) encodeReading(target algorithm.Milli) {
 	i := s.d.Decider
-	sent := s.d.Triggers[i].Value
+	sent := s.rec.Readings[i].Value
 	if len(s.p.Triggers) > 1 {
 		sent = sent / s.p.Triggers[i].Target.Float() * target.Float()
 	}

@@ -1,8 +1,6 @@
 package scaling
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/dashpot-project/dashpot/pkg/activation"
@@ -26,7 +24,7 @@ func (s *step) takeOutcomes() {
 	default:
 		if wasFailing && hadReadings {
 			s.endBlindTime()
-		} else if hadReadings && s.now-s.rec.ReadAt > s.staleLimit() {
+		} else if hadReadings && s.now-s.rec.ReadAt > s.p.staleLimit() {
 			s.endGap(wasWorking)
 		}
 		s.rec.GoodAt = s.now
@@ -47,7 +45,7 @@ func (s *step) failing() bool {
 // wasWorking reports whether any reading on file is work.
 func (s *step) wasWorking() bool {
 	for i, t := range s.p.Triggers {
-		if r, ok := s.reading(i); ok && !r.Failed() && activation.IsActive(r.Value, t.Activation) {
+		if r, ok := s.p.onFile(s.rec.Readings, i); ok && !r.Failed() && activation.IsActive(r.Value, t.Activation) {
 			return true
 		}
 	}
@@ -68,20 +66,12 @@ func (s *step) filed() []Reading {
 			readings[i] = Reading{Query: query, Value: outcome.Value, At: s.now, Known: true, Note: outcome.Note}
 			continue
 		}
-		if old, ok := s.reading(i); ok {
+		if old, ok := s.p.onFile(s.rec.Readings, i); ok {
 			readings[i] = old
 		}
 		readings[i].Query, readings[i].Error = query, outcome.Err.Error()
 	}
 	return readings
-}
-
-// reading is what is on file for a trigger: one that asks the same question.
-func (s *step) reading(i int) (Reading, bool) {
-	if i >= len(s.rec.Readings) || s.rec.Readings[i].Query != s.p.Triggers[i].Query.String() {
-		return Reading{}, false
-	}
-	return s.rec.Readings[i], true
 }
 
 // endBlindTime: readings failed while somebody asked, and now they answer again.
@@ -124,47 +114,23 @@ func (s *step) downWindow() time.Duration {
 // why nothing can be recommended: no trigger could be read, or one could not and
 // the others ask for less than there is.
 func (s *step) recommend() error {
-	proposals := make([]algorithm.Proposal, len(s.p.Triggers))
-	s.d.Triggers = make([]TriggerTrace, len(s.p.Triggers))
-	var failures []error
-	for i, t := range s.p.Triggers {
-		trace := TriggerTrace{Type: t.Type, Query: t.Query.String(), Target: t.Target.Float(), Activation: t.Activation}
-		reading, ok := s.reading(i)
-		switch {
-		case ok && reading.Error != "":
-			trace.Error = reading.Error
-		case !ok || !reading.Known:
-			trace.Error = "no reading yet of " + trace.Query
-		case s.now-reading.At > s.staleLimit():
-			trace.Error = fmt.Sprintf("%s: the last reading is older than %v", trace.Query, s.staleLimit())
+	s.d.Basis = Basis{Policy: s.p, Readings: s.rec.Readings, Clock: s.now, Status: s.status, Tolerance: s.tolerance()}
+	var all algorithm.Combination
+	for i := range s.p.Triggers {
+		reading, ok := s.d.Basis.usable(i)
+		proposal := algorithm.Proposal{Failed: !ok}
+		if ok {
+			proposal.Replicas, _ = s.d.Basis.recommended(i, reading.Value)
 		}
-		if ok && reading.Known {
-			trace.Known, trace.Value, trace.AgeSeconds = true, reading.Value, (s.now - reading.At).Seconds()
-			trace.Note = reading.Note
-		}
-		if trace.Error != "" {
-			proposals[i].Failed = true
-			failures = append(failures, fmt.Errorf("%w: %s", ErrNotRead, trace.Error))
-		} else {
-			usage, _ := algorithm.ToMilli(reading.Value) // filed checked it
-			trace.Recommended, trace.WithinTolerance = algorithm.AverageValue(usage, t.Target, s.status, s.tolerance())
-			proposals[i].Replicas = trace.Recommended
-		}
-		s.d.Triggers[i] = trace
+		all.Add(proposal)
 	}
-	desired, decider, ok := algorithm.Combine(s.current, proposals)
+	desired, decider, ok := all.Result(s.current)
 	if !ok {
-		return s.fallBack(errors.Join(failures...))
+		return s.fallBack()
 	}
 	s.desired, s.d.Recommended, s.d.Decider = desired, desired, decider
 	return nil
 }
-
-// staleLimit is how old a reading may be and still be decided on, while a server is too
-// slow to be waited for, and how long a silence is no gap. An HPA that asks every 15 s
-// about such a server gets readings of that age, and that must do; a server that has
-// hung is another matter.
-func (s *step) staleLimit() time.Duration { return max(GapLimit, 2*s.p.Interval) }
 
 // tolerance is ours when the windows are ours, else the HPA's as far as it is
 // known.
@@ -180,10 +146,10 @@ func (s *step) tolerance() algorithm.Tolerance {
 
 // fallBack replaces the recommendation once readings have failed for long enough,
 // if the policy asks for it; otherwise it returns the failure.
-func (s *step) fallBack(failure error) error {
+func (s *step) fallBack() error {
 	f := s.p.Fallback
 	if f == nil || !s.failing() || s.now-s.rec.FailingSince < f.After {
-		return failure
+		return &notReadError{s.d.Basis}
 	}
 	s.desired = f.Replicas
 	if !f.Static {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -202,9 +203,40 @@ func (tr *tracer) ask(fields []string) string {
 		}
 	}
 	in.Observation = tr.obs
-	result := Step(in)
+	result := stepPurely(tr.t, in)
 	tr.record, tr.last = result.Record, result.Decision
 	return describe(result.Decision)
+}
+
+// stepPurely steps, and lets another caller step from the same record with another
+// reading: neither may write to what the other sees, nor to the record.
+func stepPurely(t *testing.T, in Input) Result {
+	t.Helper()
+	before := stored(t, in.Record)
+	result := Step(in)
+	after := stored(t, result.Record)
+	other := in
+	other.Outcomes = []Outcome{{Value: 1e6}}
+	Step(other)
+	if again := Step(in); !reflect.DeepEqual(again, result) {
+		t.Errorf("the same input gave %+v, then %+v", result, again)
+	}
+	if again := stored(t, in.Record); again != before {
+		t.Errorf("a step changed its record from %s to %s", before, again)
+	}
+	if again := stored(t, result.Record); again != after {
+		t.Errorf("a step changed the record that another one made from %s to %s", after, again)
+	}
+	return result
+}
+
+func stored(t *testing.T, r Record) string {
+	t.Helper()
+	data, err := MarshalRecord(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }
 
 func describe(d Decision) string {

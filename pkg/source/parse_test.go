@@ -96,6 +96,16 @@ func TestConnectionWarnings(t *testing.T) {
 	}
 }
 
+// Every request compares the names of its queries with those on file.
+func TestAQuerysNameIsAtHand(t *testing.T) {
+	for _, triggerType := range []string{"redis", "redis-streams"} {
+		trigger, _, m := parse(newTable(t), triggerType, values{"address": "r:1", "listName": "jobs", "stream": "orders", "consumerGroup": "g"})
+		if n := testing.AllocsPerRun(10, func() { _ = trigger.Query.String() }); n != 0 {
+			t.Errorf("%s: %v allocations to say %q (%v)", triggerType, n, trigger.Query, m.Err())
+		}
+	}
+}
+
 // TestStreamNumber: which of the three numbers is read is decided as KEDA does.
 func TestStreamNumber(t *testing.T) {
 	tests := []struct {

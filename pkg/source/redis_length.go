@@ -40,7 +40,7 @@ func redisLength(t topology) kind {
 		keys:     append([]metadata.Key{listNameKey, listLengthKey, listActivationKey}, connectionKeys(t)...),
 		interval: redisInterval,
 		parse: func(m *metadata.Map, salt []byte) (scaling.Trigger, string) {
-			query := redisQuery{server: parseServer(m, t, salt), number: collectionLength, key: m.Text(listNameKey)}
+			query := newRedisQuery(parseServer(m, t, salt), collectionLength, m.Text(listNameKey), "")
 			return scaling.Trigger{
 				Target:     target(m, listLengthKey),
 				Activation: m.Number(listActivationKey),

@@ -17,6 +17,16 @@ type redisQuery struct {
 	number *redisNumber
 	key    string
 	group  string // for numbers of a consumer group
+	// name follows from the others. It is made once, because every request asks for it.
+	name string
+}
+
+func newRedisQuery(server unique.Handle[redisServer], number *redisNumber, key, group string) redisQuery {
+	title := fmt.Sprintf(number.title, key)
+	if group != "" {
+		title = fmt.Sprintf(number.title, key, group)
+	}
+	return redisQuery{server, number, key, group, "redis " + title + " at " + server.Value().name}
 }
 
 // redisNumber is something that a script reads from one key. The script answers with
@@ -35,13 +45,7 @@ func (q redisQuery) Server() string {
 }
 
 // String names the number, as in "redis list jobs at redis:6379/0".
-func (q redisQuery) String() string {
-	title := fmt.Sprintf(q.number.title, q.key)
-	if q.group != "" {
-		title = fmt.Sprintf(q.number.title, q.key, q.group)
-	}
-	return "redis " + title + " at " + q.server.Value().name
-}
+func (q redisQuery) String() string { return q.name }
 
 // target reads how much one replica takes. 10^9 is the largest, so that a count of
 // replicas times a target stays far from overflow.

@@ -113,7 +113,7 @@ func redisStreams(t topology) kind {
 		interval: redisInterval,
 		parse: func(m *metadata.Map, salt []byte) (scaling.Trigger, string) {
 			number, perReplica := streamNumber(m)
-			query := redisQuery{server: parseServer(m, t, salt), number: number, key: m.Text(streamKey), group: m.Text(groupKey)}
+			query := newRedisQuery(parseServer(m, t, salt), number, m.Text(streamKey), m.Text(groupKey))
 			return scaling.Trigger{
 				Target:     perReplica,
 				Activation: m.Number(lagActivationKey),
