@@ -17,7 +17,7 @@ import (
 	"github.com/dashpot-project/dashpot/pkg/source"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables of keys in triggers.md")
+var update = flag.Bool("update", false, "rewrite the generated parts of the documentation")
 
 // documented says which tables of triggers.md together are the keys of a type.
 var documented = map[string][]string{
