@@ -69,7 +69,7 @@ func noRequests(m Metric, s sums) error {
 	if s.pods == 0 {
 		return fmt.Errorf("%w of the pods that the scale target's selector finds, only of others", ErrNoData)
 	}
-	return fmt.Errorf("the requests for %s of the %d pods with readings add up to 0: set some, or use an averageValue target", m.Resource, s.pods)
+	return fmt.Errorf("the requests for %s of the %d pods that count add up to 0: set some, or use an averageValue target", m.Resource, s.pods)
 }
 
 // readyRunning counts the pods that a Value target multiplies its ratio with: Running
@@ -207,8 +207,8 @@ func takeCensus(m Metric, r Reading, w Workload, warmup Warmup, needOf func(*Pod
 			c.unmeasured--
 			c.known += reading.Value
 		}
-		distrusted := found && waits && warmup.distrusts(pod, reading, w.Now)
-		switch groupOf(pod, found, distrusted) {
+		young := waits && warmup.distrusts(pod, reading, w.Now)
+		switch groupOf(pod, found, young) {
 		case readyGroup:
 			c.ready++
 			c.measured.add(reading.Value, its.requested)
@@ -266,10 +266,11 @@ const (
 )
 
 // groupOf sorts one pod; the first rule that applies wins. A pod that is done, Succeeded,
-// is not on its way out: without a reading it is missing.
+// is not on its way out: without a reading it is missing. young is what Warmup.distrusts
+// says of its reading.
 //
 // Source: replica_calculator.go, groupPods.
-func groupOf(pod *Pod, found, distrusted bool) group {
+func groupOf(pod *Pod, found, young bool) group {
 	switch {
 	case pod.Deleting || pod.Phase == Failed:
 		return ignoredGroup
@@ -277,7 +278,7 @@ func groupOf(pod *Pod, found, distrusted bool) group {
 		return unreadyGroup
 	case !found:
 		return missingGroup
-	case distrusted:
+	case young:
 		return unreadyGroup
 	}
 	return readyGroup

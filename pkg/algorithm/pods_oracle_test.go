@@ -3,6 +3,7 @@ package algorithm
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -330,4 +331,61 @@ func TestPodsAreTheOracles(t *testing.T) {
 		}
 	}
 	t.Log("reached:", reached)
+}
+
+// crowd is a metric of n pods, one in ten of them pending and one without a reading.
+func crowd(n int) (Metric, Reading, Workload) {
+	m := Metric{Source: ResourceSource, Resource: CPU, Target: Target{AverageValue: 10, Utilization: 50}}
+	r := Reading{Pods: map[string]PodReading{"stranger": {Value: 1}}}
+	w := Workload{Scale: Scale{Spec: int32(n)}, Now: time.Hour}
+	for i := range n {
+		pod := using(0)[0].pod
+		pod.Name = fmt.Sprintf("web-%d", i)
+		switch i % 10 {
+		case 0:
+			pod.Phase = Pending
+		case 1:
+		default:
+			r.Pods[pod.Name] = PodReading{Value: 20}
+		}
+		w.Pods = append(w.Pods, pod)
+	}
+	return m, r, w
+}
+
+func TestPodsLeaveTheirInputsAlone(t *testing.T) {
+	m, r, w := crowd(20)
+	readings, before := maps.Clone(r.Pods), fmt.Sprintf("%+v", w)
+	tolerance, warmup := Tolerance{Down: 0.1, Up: 0.1}, DefaultWarmup()
+	calculate := func() {
+		if _, err := podsAverageValue(m, r, w, tolerance, warmup); err != nil {
+			t.Error(err)
+		}
+		if _, err := podsUtilization(m, r, w, tolerance, warmup); err != nil {
+			t.Error(err)
+		}
+	}
+	if allocs := testing.AllocsPerRun(10, calculate); allocs != 0 {
+		t.Errorf("%v allocations", allocs)
+	}
+	if !maps.Equal(r.Pods, readings) || fmt.Sprintf("%+v", w) != before {
+		t.Errorf("the inputs became %+v, %+v", r.Pods, w)
+	}
+}
+
+func BenchmarkPods(b *testing.B) {
+	m, r, w := crowd(300)
+	for _, tt := range []struct {
+		name      string
+		calculate func(Metric, Reading, Workload, Tolerance, Warmup) (Calculation, error)
+	}{{"AverageValue", podsAverageValue}, {"Utilization", podsUtilization}} {
+		b.Run(tt.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := tt.calculate(m, r, w, Tolerance{}, DefaultWarmup()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

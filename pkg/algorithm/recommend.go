@@ -71,11 +71,12 @@ func objectReplicas(m Metric, r Reading, w Workload, tolerance Tolerance) (Calcu
 	case m.Target.Type == ValueTarget && m.Target.Value > 0:
 		return valueReplicas(usage, m.Target.Value, w, tolerance)
 	case m.Target.Type == AverageValueTarget && m.Target.AverageValue > 0:
+		c := averageReplicas(usage, m.Target.AverageValue, w, tolerance)
 		// Without the saturation that an External metric has.
-		if f := math.Ceil(float64(usage) / float64(m.Target.AverageValue)); !fits(f) {
+		if f := math.Ceil(float64(usage) / float64(m.Target.AverageValue)); !c.WithinTolerance && !fits(f) {
 			return Calculation{}, leavesInt32(f)
 		}
-		return averageReplicas(usage, m.Target.AverageValue, w, tolerance), nil
+		return c, nil
 	}
 	return Calculation{}, noTarget(m, "value or averageValue, the one that its type names")
 }
@@ -122,12 +123,12 @@ func sumPerPod(series []Milli) Milli {
 func averageReplicas(usage, target Milli, w Workload, tolerance Tolerance) Calculation {
 	var c Calculation
 	c.Replicas, c.WithinTolerance = AverageValue(usage, target, w.Scale.Status, tolerance)
-	switch average := math.Ceil(float64(usage) / float64(w.Scale.Status)); {
+	switch {
 	case w.Scale.Status == 0: // nobody to divide by
-	case average >= math.MaxInt64:
+	case float64(usage) >= math.MaxInt64: // a sum that has left int64 is shown as it is
 		c.Average = math.MaxInt64
 	default:
-		c.Average = Milli(average)
+		c.Average = Milli(math.Ceil(float64(usage) / float64(w.Scale.Status)))
 	}
 	return c
 }

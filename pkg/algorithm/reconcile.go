@@ -136,7 +136,7 @@ func (c Controller) Reconcile(in Input, s *State) Outcome {
 	s.Conditions.AbleToScale = Condition{True, SucceededGetScale}
 	c.Differences.seed(&s.Memory, now, current)
 
-	desired := c.desired(in, s, &out)
+	desired := c.desired(&in, s, &out)
 	if desired == current {
 		return out
 	}
@@ -146,7 +146,7 @@ func (c Controller) Reconcile(in Input, s *State) Outcome {
 	}
 	s.Conditions.AbleToScale = Condition{True, SucceededRescale}
 	c.Differences.change(&s.Memory, Event{now, desired - current}, in.Spec.Behavior)
-	s.Conditions.ScaledToZero = c.scaledToZero(in, desired)
+	s.Conditions.ScaledToZero = c.scaledToZero(&in, desired)
 	out.Replicas, out.Rescaled = desired, true
 	return out
 }
@@ -154,7 +154,7 @@ func (c Controller) Reconcile(in Input, s *State) Outcome {
 // desired is the count to write: the present one if nothing is to be done. Without
 // replicas only an HPA that has put the workload to sleep itself goes on; a count outside
 // the bounds is brought back without asking anybody.
-func (c Controller) desired(in Input, s *State, out *Outcome) int32 {
+func (c *Controller) desired(in *Input, s *State, out *Outcome) int32 {
 	current, bounds := in.Workload.Scale.Spec, in.Spec.Bounds
 	asleep := c.ScaleToZero && s.Conditions.ScaledToZero.Status == True
 	switch {
@@ -180,7 +180,7 @@ func (c Controller) desired(in Input, s *State, out *Outcome) int32 {
 }
 
 // canWake reports whether a metric can be read while nothing runs.
-func (s Spec) canWake() bool {
+func (s *Spec) canWake() bool {
 	for _, m := range s.Metrics {
 		if m.Source == ObjectSource || m.Source == ExternalSource {
 			return true
@@ -190,7 +190,7 @@ func (s Spec) canWake() bool {
 }
 
 // scaledToZero is the condition after a write: the HPA's own zero is one that it may end.
-func (c Controller) scaledToZero(in Input, desired int32) Condition {
+func (c *Controller) scaledToZero(in *Input, desired int32) Condition {
 	switch {
 	case !c.ScaleToZero:
 		return Condition{}
@@ -202,7 +202,7 @@ func (c Controller) scaledToZero(in Input, desired int32) Condition {
 
 // compute asks every metric and takes the largest answer. It reports whether there is
 // one that may be followed.
-func (c Controller) compute(in Input, s *State, out *Outcome) bool {
+func (c *Controller) compute(in *Input, s *State, out *Outcome) bool {
 	if in.Selector != "" {
 		s.Conditions.ScalingActive = Condition{False, in.Selector}
 		return false
@@ -215,8 +215,9 @@ func (c Controller) compute(in Input, s *State, out *Outcome) bool {
 	var failures []error
 	var firstFailure Reason
 	s.calculations = s.calculations[:0]
-	for i, m := range in.Spec.Metrics {
-		calculation, err := Recommend(m, in.Readings[i], in.Workload, tolerance, c.Warmup)
+	for i := range in.Spec.Metrics {
+		m := &in.Spec.Metrics[i]
+		calculation, err := Recommend(*m, in.Readings[i], in.Workload, tolerance, c.Warmup)
 		if err != nil {
 			if failures == nil {
 				firstFailure = m.failure()
@@ -240,7 +241,7 @@ func (c Controller) compute(in Input, s *State, out *Outcome) bool {
 }
 
 // failure is the reason of a metric that could not be computed.
-func (m Metric) failure() Reason {
+func (m *Metric) failure() Reason {
 	switch m.Source {
 	case ResourceSource:
 		return "FailedGetResourceMetric"
@@ -257,7 +258,7 @@ func (m Metric) failure() Reason {
 }
 
 // normalize runs the recommendation through windows, policies and bounds.
-func (c Controller) normalize(in Input, s *State, out *Outcome) int32 {
+func (c *Controller) normalize(in *Input, s *State, out *Outcome) int32 {
 	now, behavior, from := in.Workload.Now, in.Spec.Behavior, in.Workload.Scale.Spec
 	if c.Differences.FromOne {
 		from = max(from, 1)
