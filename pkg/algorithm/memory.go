@@ -21,7 +21,7 @@ func NewMemory(samples []Sample, events []Event) Memory {
 	m := Memory{begun: true, events: slices.Clone(events)}
 	m.slots.samples = slices.Clone(samples)
 	for _, s := range samples {
-		m.history.Push(s.At, s.Replicas)
+		remember(&m.history, s.At, s.Replicas)
 	}
 	for _, e := range events {
 		list := m.slots.list(e)
@@ -46,9 +46,9 @@ func (d Differences) seed(m *Memory, now time.Duration, current int32) {
 	switch {
 	case begun:
 	case d.LongMemory && d.SeedDown:
-		m.history.pushHigh(now, current)
+		rememberHigh(&m.history, now, current)
 	case d.LongMemory:
-		m.history.Push(now, current)
+		remember(&m.history, now, current)
 	default:
 		m.slots.recommend(Sample{now, current}, 0)
 	}
@@ -58,7 +58,7 @@ func (d Differences) seed(m *Memory, now time.Duration, current int32) {
 // the longer one of the two windows.
 func (d Differences) recommend(m *Memory, s Sample, longest time.Duration) {
 	if d.LongMemory {
-		m.history.Push(s.At, s.Replicas)
+		remember(&m.history, s.At, s.Replicas)
 		return
 	}
 	m.slots.recommend(s, longest)
@@ -133,7 +133,7 @@ func (s *slots) history() History {
 	sorted := slices.SortedStableFunc(slices.Values(s.samples), func(a, b Sample) int { return cmp.Compare(a.At, b.At) })
 	var h History
 	for _, sample := range sorted {
-		h.Push(sample.At, sample.Replicas)
+		remember(&h, sample.At, sample.Replicas)
 	}
 	return h
 }

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Push keeps what Add keeps, and possibly samples that no window reaches any more. Both
-// answer every window alike.
-func TestPushIsAddInPlace(t *testing.T) {
+// remember keeps what Add keeps, and possibly samples that no window reaches any more.
+// Both answer every window alike.
+func TestRememberIsAddInPlace(t *testing.T) {
 	random := newRandom(t)
 	for range 300 {
 		var added, pushed History
@@ -17,7 +17,7 @@ func TestPushIsAddInPlace(t *testing.T) {
 			now += time.Duration(random.IntN(120)) * time.Second
 			replicas := random.Int32N(9)
 			added = added.Add(now, replicas)
-			pushed.Push(now, replicas)
+			remember(&pushed, now, replicas)
 			capacity = max(capacity, cap(pushed.Highs), cap(pushed.Lows))
 		}
 		if !slices.Equal(reachable(pushed.Highs, now), added.Highs) || !slices.Equal(reachable(pushed.Lows, now), added.Lows) {
@@ -32,10 +32,10 @@ func TestPushIsAddInPlace(t *testing.T) {
 
 // A slow decline over a day: no sample is outdone by a later one, and still only those
 // of one hour are kept, in a slice that stops growing.
-func TestPushForgetsWhatNoWindowReaches(t *testing.T) {
+func TestRememberForgetsWhatNoWindowReaches(t *testing.T) {
 	var h History
 	for second := range 86_400 {
-		h.Push(seconds(second), int32(100_000-second))
+		remember(&h, seconds(second), int32(100_000-second))
 		if len(h.Highs) > 4*3601 {
 			t.Fatalf("%d samples after %d s", len(h.Highs), second)
 		}
@@ -43,7 +43,7 @@ func TestPushForgetsWhatNoWindowReaches(t *testing.T) {
 	if got := len(reachable(h.Highs, seconds(86_399))); got != 3601 {
 		t.Errorf("%d samples within an hour, want 3601", got)
 	}
-	if got := testing.AllocsPerRun(5000, func() { h.Push(h.Highs[len(h.Highs)-1].At+time.Second, h.Highs[len(h.Highs)-1].Replicas-1) }); got != 0 {
+	if got := testing.AllocsPerRun(5000, func() { remember(&h, h.Highs[len(h.Highs)-1].At+time.Second, h.Highs[len(h.Highs)-1].Replicas-1) }); got != 0 {
 		t.Errorf("%g allocations per sample", got)
 	}
 }

@@ -59,7 +59,7 @@ func podsUtilization(m Metric, r Reading, w Workload, tol Tolerance, warmup Warm
 		if s.requested == 0 {
 			return 0, Calculation{}, noRequests(m, s)
 		}
-		utilization := int32(s.used * 100 / s.requested)
+		utilization := int32(s.used * 100 / s.requested) //nolint:gosec // cut as upstream does
 		shown := Calculation{Average: s.used / Milli(s.pods), Utilization: utilization}
 		return float64(utilization) / float64(target), shown, nil
 	})
@@ -169,12 +169,6 @@ type sums struct {
 	used, requested Milli
 }
 
-func (s *sums) add(used, requested Milli) {
-	s.pods++
-	s.used += used
-	s.requested += requested
-}
-
 func (s sums) plus(o sums) sums {
 	return sums{s.pods + o.pods, s.used + o.used, s.requested + o.requested}
 }
@@ -211,11 +205,11 @@ func takeCensus(m Metric, r Reading, w Workload, warmup Warmup, needOf func(*Pod
 		switch groupOf(pod, found, young) {
 		case readyGroup:
 			c.ready++
-			c.measured.add(reading.Value, its.requested)
+			c.measured = c.measured.plus(sums{1, reading.Value, its.requested})
 		case unreadyGroup:
-			c.unready.add(0, its.requested)
+			c.unready = c.unready.plus(sums{1, 0, its.requested})
 		case missingGroup:
-			c.missing.add(its.atTarget, its.requested)
+			c.missing = c.missing.plus(sums{1, its.atTarget, its.requested})
 		case ignoredGroup:
 			c.ignored++
 		}

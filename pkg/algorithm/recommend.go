@@ -19,7 +19,7 @@ func (t Tolerance) Contains(ratio float64) bool {
 	return 1.0-t.Down <= ratio && ratio <= 1.0+t.Up
 }
 
-// ErrNoData: a metric's API answered, but with nothing in it.
+// ErrNoData is why a metric does not count whose API answered with nothing in it.
 var ErrNoData = errors.New("the metric has no data")
 
 // Recommend computes what one metric asks for. Its error is why the metric does not

@@ -154,11 +154,11 @@ func (c Controller) Reconcile(in Input, s *State) Outcome {
 // desired is the count to write: the present one if nothing is to be done. Without
 // replicas only an HPA that has put the workload to sleep itself goes on; a count outside
 // the bounds is brought back without asking anybody.
-func (c *Controller) desired(in *Input, s *State, out *Outcome) int32 {
+func (c Controller) desired(in *Input, s *State, out *Outcome) int32 {
 	current, bounds := in.Workload.Scale.Spec, in.Spec.Bounds
 	asleep := c.ScaleToZero && s.Conditions.ScaledToZero.Status == True
 	switch {
-	case current == 0 && !(asleep && (bounds.Min != 0 || in.Spec.canWake())):
+	case current == 0 && (!asleep || bounds.Min == 0 && !in.Spec.canWake()):
 		s.Conditions.ScalingActive = Condition{False, ScalingDisabled}
 		if !c.ScaleToZero {
 			s.Conditions.ScaledToZero = Condition{}
@@ -190,7 +190,7 @@ func (s *Spec) canWake() bool {
 }
 
 // scaledToZero is the condition after a write: the HPA's own zero is one that it may end.
-func (c *Controller) scaledToZero(in *Input, desired int32) Condition {
+func (c Controller) scaledToZero(in *Input, desired int32) Condition {
 	switch {
 	case !c.ScaleToZero:
 		return Condition{}
@@ -202,7 +202,7 @@ func (c *Controller) scaledToZero(in *Input, desired int32) Condition {
 
 // compute asks every metric and takes the largest answer. It reports whether there is
 // one that may be followed.
-func (c *Controller) compute(in *Input, s *State, out *Outcome) bool {
+func (c Controller) compute(in *Input, s *State, out *Outcome) bool {
 	if in.Selector != "" {
 		s.Conditions.ScalingActive = Condition{False, in.Selector}
 		return false
@@ -258,7 +258,7 @@ func (m *Metric) failure() Reason {
 }
 
 // normalize runs the recommendation through windows, policies and bounds.
-func (c *Controller) normalize(in *Input, s *State, out *Outcome) int32 {
+func (c Controller) normalize(in *Input, s *State, out *Outcome) int32 {
 	now, behavior, from := in.Workload.Now, in.Spec.Behavior, in.Workload.Scale.Spec
 	if c.Differences.FromOne {
 		from = max(from, 1)

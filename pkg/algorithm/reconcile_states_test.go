@@ -6,9 +6,9 @@ import (
 )
 
 // externalHPA is an HPA with one External metric of target 1.
-func externalHPA(min, max int32, behavior *Behavior) Spec {
+func externalHPA(least, most int32, behavior *Behavior) Spec {
 	return Spec{
-		Bounds:   Bounds{Min: min, Max: max},
+		Bounds:   Bounds{Min: least, Max: most},
 		Metrics:  []Metric{{Source: ExternalSource, Target: Target{AverageValue: 1000}}},
 		Behavior: behavior,
 	}

@@ -53,7 +53,7 @@ func (w *workload) reconcile(now time.Duration, readings []reading) reconciled {
 // String is what a person would note of the sync, without its time.
 func (s reconciled) String() string {
 	o := s.outcome
-	why := ""
+	var why string
 	switch {
 	case o.Decider >= 0:
 		return fmt.Sprintf("wants %3d   windows %3d %-30s limits %3d %-30s %3d", o.Recommended,

@@ -35,7 +35,7 @@ type Sample struct {
 // their first sample inside a window is that window's extreme.
 //
 // A History is a value: its methods return a new one and never write to the slices
-// they were given, Push excepted. Time does not run backwards between two calls.
+// they were given. Time does not run backwards between two calls.
 type History struct {
 	Highs []Sample `json:"highs,omitempty"`
 	Lows  []Sample `json:"lows,omitempty"`
@@ -44,7 +44,7 @@ type History struct {
 // Add returns the history with a recommendation made at now.
 func (h History) Add(now time.Duration, replicas int32) History {
 	h.Highs, h.Lows = grown(h.Highs, now), grown(h.Lows, now)
-	h.Push(now, replicas)
+	remember(&h, now, replicas)
 	return h
 }
 
@@ -52,7 +52,7 @@ func (h History) Add(now time.Duration, replicas int32) History {
 // remembers: it may hold replicas, never keep a workload from growing.
 func (h History) AddHigh(now time.Duration, replicas int32) History {
 	h.Highs = grown(h.Highs, now)
-	h.pushHigh(now, replicas)
+	rememberHigh(&h, now, replicas)
 	return h
 }
 
@@ -68,14 +68,14 @@ func reachable(samples []Sample, now time.Duration) []Sample {
 	return samples[firstAfter(samples, now-MaxWindow-1):]
 }
 
-// Push is Add in place, for a history that nobody else sees. It allocates nothing once
-// its slices are as long as they get.
-func (h *History) Push(now time.Duration, replicas int32) {
-	h.pushHigh(now, replicas)
+// remember is Add in place, for a history that nobody else sees. It allocates nothing
+// once its slices are as long as they get.
+func remember(h *History, now time.Duration, replicas int32) {
+	rememberHigh(h, now, replicas)
 	h.Lows = push(h.Lows, Sample{now, replicas}, func(old int32) bool { return old >= replicas })
 }
 
-func (h *History) pushHigh(now time.Duration, replicas int32) {
+func rememberHigh(h *History, now time.Duration, replicas int32) {
 	h.Highs = push(h.Highs, Sample{now, replicas}, func(old int32) bool { return old <= replicas })
 }
 

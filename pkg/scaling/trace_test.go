@@ -218,7 +218,7 @@ func stepPurely(t *testing.T, in Input) Result {
 	other := in
 	other.Outcomes = []Outcome{{Value: 1e6}}
 	Step(other)
-	if again := Step(in); !reflect.DeepEqual(again, result) {
+	if again := Step(in); !reflect.DeepEqual(again, result) { //nolint:govet // equal to the last pointer is what is meant
 		t.Errorf("the same input gave %+v, then %+v", result, again)
 	}
 	if again := stored(t, in.Record); again != before {
