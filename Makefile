@@ -4,13 +4,19 @@ GO ?= go
 FUZZTIME ?= 60s
 # Building the control plane for the first time takes most of this.
 E2E_TIMEOUT ?= 90m
+# What one run of conformance compares. The control plane's own code does about 80,000
+# calculations and 20,000 reconciles a second and core.
+CALCULATIONS ?= 20000000
+RECONCILES ?= 10000000
+# Whether what encode calls unreachable is tried with every value or with the two ends.
+ENCODE ?= full
 LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
 
 # The race detector is written in C.
 export CGO_ENABLED = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test e2e cluster lint fmt fuzz bench verify
+.PHONY: help demo build test conformance mutants e2e cluster lint fmt fuzz bench verify
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,6 +29,17 @@ build: ## Build the programs into bin/
 
 test: ## Run all tests with the race detector; brings its own Redis
 	$(GO) test -race ./...
+
+# Its packages are a module of their own, so that nobody depends on Kubernetes' controllers.
+conformance: ## Compare the algorithm with the HPA controller's own code
+	cd test/conformance && $(GO) test -v -count 1 -timeout 90m . -calculations $(CALCULATIONS) -reconciles $(RECONCILES) -encode $(ENCODE)
+	@mkdir -p bin
+	cd test/conformance && $(GO) test -count 1 -run 'TestReconciles|TestCalculations' -calculations 100000 -reconciles 100000 \
+		-coverprofile ../../bin/conformance.cover -coverpkg 'k8s.io/kubernetes/pkg/controller/podautoscaler/...' . >bin/conformance.log || (cat bin/conformance.log; exit 1)
+	cd test/conformance && $(GO) run ./cmd/coverage ../../bin/conformance.cover
+
+mutants: ## Break pkg/algorithm in every place, and see which tests notice
+	$(GO) run ./test/mutants
 
 # One package at a time: they measure, and share two cores. All its scenarios at once:
 # they mostly wait. Their figures are part of the answer (-v).
@@ -58,6 +75,8 @@ verify: ## Check formatting, vet, module files and linters, and change nothing
 		if [ -n "$$unformatted" ]; then echo "not formatted: $$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) vet -tags e2e ./test/...
+	cd test/conformance && $(GO) vet ./...
 	$(GO) mod tidy -diff
+	cd test/conformance && $(GO) mod tidy -diff
 	cd tools && $(GO) mod tidy -diff
 	$(MAKE) lint

@@ -131,7 +131,9 @@ func (s *slots) list(e Event) *[]slot {
 // history is what the samples are for a window: replaced slots are not in order of time.
 func (s *slots) history() History {
 	sorted := slices.SortedStableFunc(slices.Values(s.samples), func(a, b Sample) int { return cmp.Compare(a.At, b.At) })
-	var h History
+	// With room for all, none is dropped for its age: the controller's own window may be
+	// longer than the longest that a behavior can have.
+	h := History{Highs: make([]Sample, 0, len(sorted)+1), Lows: make([]Sample, 0, len(sorted)+1)}
 	for _, sample := range sorted {
 		remember(&h, sample.At, sample.Replicas)
 	}

@@ -75,6 +75,23 @@ func TestSlots(t *testing.T) {
 	}
 }
 
+// A controller may be told to look back three hours, with 720 syncs in them. Of a wish
+// that falls all the time the first is the largest until the window has passed.
+func TestSlotsReachAsFarAsTheController(t *testing.T) {
+	c := DefaultController()
+	c.DownscaleStabilization = 3 * time.Hour
+	s := State{Memory: NewMemory(nil, nil)}
+	for sync := range 722 {
+		in := at0(externalHPA(1, 2000, nil), 1000, Milli(1000-sync))
+		in.Workload.Now = seconds(15 * sync)
+		in.Workload.Scale.Status = 0 // no tolerance
+		out := c.Reconcile(in, &s)
+		if want := int32(1000 - max(0, sync-720)); out.Replicas != want {
+			t.Fatalf("sync %d: %d replicas, want %d", sync, out.Replicas, want)
+		}
+	}
+}
+
 // An event that was seen to be out of reach is the next to be replaced, even when a
 // longer period reaches it again by then.
 func TestSlotsOutdatedStaysOutdated(t *testing.T) {

@@ -10,7 +10,7 @@ type Controller struct {
 	// Tolerance is --horizontal-pod-autoscaler-tolerance; a Behavior has its own two.
 	Tolerance float64
 	// DownscaleStabilization is --horizontal-pod-autoscaler-downscale-stabilization, the
-	// window of an HPA without a behavior.
+	// window of an HPA without a behavior. A long memory reaches back one hour at most.
 	DownscaleStabilization time.Duration
 	Warmup                 Warmup
 	// ScaleToZero is the feature gate HPAScaleToZero.

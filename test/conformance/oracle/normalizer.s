@@ -1,0 +1,2 @@
+// A Go package may declare functions without a body, as normalizer.go does, only if it
+// has an assembly file.
