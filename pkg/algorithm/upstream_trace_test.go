@@ -54,7 +54,6 @@ type upstreamTrace struct {
 	in         Input
 	state      State
 	lost       bool // the next statuses are
-	scaleSet   bool // for the next reconcile
 	reads      []string
 	reconciles int
 }

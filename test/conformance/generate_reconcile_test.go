@@ -43,9 +43,13 @@ type world struct {
 
 func newWorld(r *rand.Rand, scaleToZero bool, tame func(algorithm.Spec) algorithm.Spec) *world {
 	w := &world{generator: generator{r}, tame: tame}
+	longest := 90 * time.Minute
+	if tame != nil { // a long memory reaches back one hour and no further
+		longest = algorithm.MaxWindow
+	}
 	w.config = algorithm.Controller{
 		Tolerance:              w.tolerance(),
-		DownscaleStabilization: pick(r, w.window(), w.window(), w.window(), w.window(), w.window(), 90*time.Minute),
+		DownscaleStabilization: pick(r, w.window(), w.window(), w.window(), w.window(), w.window(), longest),
 		Warmup:                 w.warmup(),
 		ScaleToZero:            scaleToZero,
 	}
