@@ -99,8 +99,8 @@ func (c reconcileCase) compare(t *testing.T, got algorithm.Outcome, conditions a
 func (c reconcileCase) asked(calculations []algorithm.Calculation) []string {
 	var asks []string
 	for _, calculation := range calculations {
-		switch failed := calculation == (algorithm.Calculation{}); {
-		case failed || calculation.Replicas == c.Replicas:
+		switch {
+		case calculation.Failed || calculation.Replicas == c.Replicas:
 			asks = append(asks, "none")
 		case calculation.Replicas > c.Replicas:
 			asks = append(asks, "up")
