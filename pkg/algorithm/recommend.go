@@ -87,7 +87,12 @@ func externalReplicas(m Metric, r Reading, w Workload, tolerance Tolerance) (Cal
 	}
 	switch {
 	case m.Target.AverageValue > 0:
-		return averageReplicas(sumPerPod(r.Series), m.Target.AverageValue, w, tolerance), nil
+		usage := sumPerPod(r.Series)
+		c := averageReplicas(usage, m.Target.AverageValue, w, tolerance)
+		if float64(usage) >= math.MaxInt64 { // what has left int64 is shown as it is
+			c.Average = math.MaxInt64
+		}
+		return c, nil
 	case m.Target.Value > 0:
 		return valueReplicas(sum(r.Series), m.Target.Value, w, tolerance)
 	}
@@ -119,16 +124,17 @@ func sumPerPod(series []Milli) Milli {
 	return total
 }
 
-// averageReplicas is AverageValue with the average that the status shows.
+// averageReplicas is AverageValue with the average that the status shows, 0 while there
+// is nobody to divide by.
 func averageReplicas(usage, target Milli, w Workload, tolerance Tolerance) Calculation {
 	var c Calculation
 	c.Replicas, c.WithinTolerance = AverageValue(usage, target, w.Scale.Status, tolerance)
-	switch {
-	case w.Scale.Status == 0: // nobody to divide by
-	case float64(usage) >= math.MaxInt64: // a sum that has left int64 is shown as it is
-		c.Average = math.MaxInt64
-	default:
-		c.Average = Milli(math.Ceil(float64(usage) / float64(w.Scale.Status)))
+	if w.Scale.Status == 0 {
+		return c
+	}
+	c.Average = math.MaxInt64
+	if average := math.Ceil(float64(usage) / float64(w.Scale.Status)); average < math.MaxInt64 {
+		c.Average = Milli(average)
 	}
 	return c
 }

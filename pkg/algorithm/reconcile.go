@@ -10,7 +10,7 @@ type Controller struct {
 	// Tolerance is --horizontal-pod-autoscaler-tolerance; a Behavior has its own two.
 	Tolerance float64
 	// DownscaleStabilization is --horizontal-pod-autoscaler-downscale-stabilization, the
-	// window of an HPA without a behavior. A long memory reaches back one hour at most.
+	// window of an HPA without a behavior. A long memory promises one hour of it.
 	DownscaleStabilization time.Duration
 	Warmup                 Warmup
 	// ScaleToZero is the feature gate HPAScaleToZero.
@@ -41,14 +41,23 @@ type Differences struct {
 	// SeedDown lets the count that a long memory starts from hold a scale-down only. The
 	// HPA's holds a scale-up too, for a whole scale-up window after each restart.
 	SeedDown bool
-	// FromOne computes windows and limits from at least one replica, so that a policy in
-	// percent can wake a workload. The HPA's never does: any percentage of 0 is 0.
+	// FromOne limits the step that wakes a workload as if one replica ran, so that a
+	// policy in percent can wake it. The HPA's never does: any percentage of 0 is 0.
 	FromOne bool
+}
+
+// stepFrom is the count that a step is measured from.
+func (d Differences) stepFrom(current, wanted int32) int32 {
+	if d.FromOne && wanted > 0 {
+		return max(current, 1)
+	}
+	return current
 }
 
 // Spec is what a HorizontalPodAutoscaler asks for, with every default filled in.
 type Spec struct {
-	Bounds  Bounds
+	Bounds Bounds
+	// Metrics are at least one: the API server fills in one of CPU where there is none.
 	Metrics []Metric
 	// Behavior is nil for the controller's older rules: one window downward, at most
 	// twice the count or 4 upward.
@@ -59,7 +68,7 @@ type Spec struct {
 type Input struct {
 	Spec     Spec
 	Workload Workload
-	// Readings are those of Spec.Metrics, in their order.
+	// Readings are those of Spec.Metrics, in their order. A metric without one has failed.
 	Readings []Reading
 	// NoScale: the scale could not be read. Refused: the write of it would fail.
 	NoScale, Refused bool
@@ -80,7 +89,8 @@ type Conditions struct {
 }
 
 // State is what passes from one reconcile to the next. The Memory is the controller's
-// and ends with it; the Conditions are kept by the API server.
+// and ends with it: it means nothing to one with other Differences. The Conditions are
+// kept by the API server.
 type State struct {
 	Memory     Memory
 	Conditions Conditions
@@ -123,7 +133,8 @@ const (
 )
 
 // Reconcile does what the HPA controller does each time: it looks at the scale and the
-// metrics, decides a count, and says what it wrote. It writes to nothing but s.
+// metrics, decides a count, and says what it wrote. It writes to nothing but s. Time never
+// runs backwards from one reconcile of a State to the next.
 //
 // Source: horizontal.go, reconcileAutoscaler.
 func (c Controller) Reconcile(in Input, s *State) Outcome {
@@ -217,7 +228,11 @@ func (c Controller) compute(in *Input, s *State, out *Outcome) bool {
 	s.calculations = s.calculations[:0]
 	for i := range in.Spec.Metrics {
 		m := &in.Spec.Metrics[i]
-		calculation, err := Recommend(*m, in.Readings[i], in.Workload, tolerance, c.Warmup)
+		reading := Reading{Err: ErrNoData}
+		if i < len(in.Readings) {
+			reading = in.Readings[i]
+		}
+		calculation, err := Recommend(*m, reading, in.Workload, tolerance, c.Warmup)
 		if err != nil {
 			if failures == nil {
 				firstFailure = m.failure()
@@ -259,17 +274,16 @@ func (m *Metric) failure() Reason {
 
 // normalize runs the recommendation through windows, policies and bounds.
 func (c Controller) normalize(in *Input, s *State, out *Outcome) int32 {
-	now, behavior, from := in.Workload.Now, in.Spec.Behavior, in.Workload.Scale.Spec
-	if c.Differences.FromOne {
-		from = max(from, 1)
-	}
+	now, behavior, current := in.Workload.Now, in.Spec.Behavior, in.Workload.Scale.Spec
 	history, events := c.Differences.pastOf(&s.Memory)
 	if behavior == nil {
 		out.Stabilized = stabilizeDown(out.Recommended, history, now, c.DownscaleStabilization)
+		from := c.Differences.stepFrom(current, out.Stabilized.Replicas)
 		out.Limited = limitDoubling(from, out.Stabilized.Replicas, in.Spec.Bounds)
 		c.Differences.recommend(&s.Memory, Sample{now, out.Recommended}, c.DownscaleStabilization)
 	} else {
-		out.Stabilized = Stabilize(from, out.Recommended, history, now, *behavior)
+		out.Stabilized = Stabilize(current, out.Recommended, history, now, *behavior)
+		from := c.Differences.stepFrom(current, out.Stabilized.Replicas)
 		out.Limited = Limit(from, out.Stabilized.Replicas, in.Spec.Bounds, *behavior, events, now)
 		c.Differences.recommend(&s.Memory, Sample{now, out.Recommended}, max(behavior.ScaleUp.Window, behavior.ScaleDown.Window))
 	}

@@ -3,6 +3,7 @@ package algorithm
 import (
 	"errors"
 	"testing"
+	"time"
 )
 
 // externalHPA is an HPA with one External metric of target 1.
@@ -136,6 +137,8 @@ func TestReconcileConditions(t *testing.T) {
 			6, Condition{True, SucceededRescale}, Condition{True, ValidMetricFound}, Condition{False, DesiredWithinRange}},
 		{"both fail: the first one's reason", Memory{}, with(at0(two, 4), func(in *Input) { in.Readings = []Reading{fails, fails} }),
 			4, Condition{True, SucceededGetScale}, Condition{False, "FailedGetExternalMetric"}, stale},
+		{"a reading that is missing", Memory{}, at0(externalHPA(1, 9, nil), 4),
+			4, Condition{True, SucceededGetScale}, Condition{False, "FailedGetExternalMetric"}, stale},
 		{"a source that there is not", Memory{}, with(at0(externalHPA(1, 9, nil), 4, 4), func(in *Input) { in.Spec.Metrics = []Metric{{Source: "Weather"}} }),
 			4, Condition{True, SucceededGetScale}, Condition{False, InvalidMetricSourceType}, stale},
 	} {
@@ -167,6 +170,20 @@ func TestDifferences(t *testing.T) {
 		s := State{Memory: NewMemory(nil, nil), Conditions: asleep}
 		if out := c.Reconcile(at0(externalHPA(0, 10, &percent), 0, 9), &s); out.Replicas != want {
 			t.Errorf("%+v: +100 %% wakes %d replicas, want %d", c.Differences, out.Replicas, want)
+		}
+	}
+
+	// Without work nothing wakes, whatever limits the way down: 0 is no step from one.
+	slow := DefaultBehavior()
+	slow.ScaleDown.Window = 0
+	slow.ScaleDown.Policies = []RatePolicy{{PodsPolicy, 1, time.Minute}}
+	s := State{Memory: NewMemory(nil, nil)}
+	in := at0(externalHPA(0, 10, &slow), 2, 0)
+	for range 12 {
+		in.Workload.Now += seconds(15)
+		in.Workload.Scale.Spec = ours.Reconcile(in, &s).Replicas
+		if in.Workload.Now >= seconds(75) && in.Workload.Scale.Spec != 0 {
+			t.Errorf("%d replicas after %v without work", in.Workload.Scale.Spec, in.Workload.Now)
 		}
 	}
 

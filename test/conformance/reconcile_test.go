@@ -121,7 +121,7 @@ func TestReconciles(t *testing.T) {
 				return playWorld(t, number, scaleToZero)
 			})
 			t.Log(found.reasonsReport())
-			if share >= 100_000 {
+			if share >= 40_000 {
 				found.requireEveryReason(t, scaleToZero)
 			}
 		})
