@@ -24,6 +24,10 @@ func main() {
 	}
 }
 
+// least is the share of upstream's statements, in percent, below which the comparison
+// would leave too much out.
+const least = 95
+
 func run(out io.Writer, profile string) error {
 	blocks, err := readProfile(profile)
 	if err != nil {
@@ -49,6 +53,10 @@ func run(out io.Writer, profile string) error {
 			}
 		}
 	}
-	fmt.Fprintf(out, "%d of %d statements, %.1f %%\n", total.covered, total.all, 100*float64(total.covered)/float64(total.all))
+	percent := 100 * float64(total.covered) / float64(total.all)
+	fmt.Fprintf(out, "%d of %d statements, %.1f %%\n", total.covered, total.all, percent)
+	if percent < least {
+		return fmt.Errorf("the random inputs reach less than %v %% of what decides", least)
+	}
 	return nil
 }
