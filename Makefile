@@ -52,6 +52,7 @@ cluster: ## Start what e2e runs against, with two scalers, until Ctrl-C
 lint: ## Run the linters of .golangci.yml
 	$(LINT) run
 	$(LINT) run --build-tags e2e ./test/...
+	cd test/conformance && $(GO) tool -modfile=../../tools/go.mod golangci-lint run
 
 fmt: ## Format the source
 	$(LINT) fmt

@@ -43,7 +43,7 @@ func (g generator) calculation(w algorithm.Workload, warmup algorithm.Warmup) ca
 	switch {
 	case g.oneIn(50):
 		c.reading = algorithm.Reading{Err: failure("the API does not answer")}
-	case g.oneIn(50): // an answer without data
+	case g.oneIn(49): // of the rest: an answer without data
 	case c.metric.Source == algorithm.ObjectSource, c.metric.Source == algorithm.ExternalSource:
 		c.reading.Series = g.series(c)
 	default:

@@ -59,6 +59,7 @@ func (w *world) advance(s *signal) float64 {
 		}
 	case zero:
 		return 0
+	case constant:
 	}
 	if w.oneIn(3) { // whole replicas, as queues have whole jobs
 		return math.Round(s.level)
@@ -128,15 +129,17 @@ func consulted(m algorithm.Metric) (target algorithm.Milli, podless bool) {
 			return t.AverageValue, true
 		case algorithm.ValueTarget:
 			return t.Value, false
+		default:
+			return 0, false
 		}
-		return 0, false
 	case algorithm.ExternalSource:
 		if t.AverageValue > 0 {
 			return t.AverageValue, true
 		}
 		return t.Value, false
+	default:
+		return max(t.AverageValue, algorithm.Milli(t.Utilization)), false
 	}
-	return max(t.AverageValue, algorithm.Milli(t.Utilization)), false
 }
 
 // podsAsking reads so many times the target of every pod, or roughly so. Some pods have

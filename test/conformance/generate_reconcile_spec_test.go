@@ -27,15 +27,16 @@ func (w *world) someBounds() algorithm.Bounds {
 func (w *world) withMetric(metrics []algorithm.Metric) []algorithm.Metric {
 	for {
 		m := w.metric()
-		if w.oneIn(500) {
-			m.Source = "Unheard" // of: the API server accepts none such
+		unheard := w.oneIn(500) // of: the API server accepts none such
+		if unheard {
+			m.Source = "Unheard"
 		}
 		target, podless := consulted(m)
 		twin := slices.ContainsFunc(metrics, func(o algorithm.Metric) bool {
 			return m.Resource != "" && m.Resource == o.Resource && m.Container == o.Container
 		})
 		never := target == 0 || (!podless && !w.podful)
-		if (never && !w.oneIn(20)) || twin {
+		if (never && !unheard && !w.oneIn(20)) || twin {
 			continue
 		}
 		w.signals = append(w.signals[:min(len(metrics), len(w.signals))], w.signal())

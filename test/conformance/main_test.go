@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	// Upstream's own handler sleeps until a millisecond has passed since the last error,
 	// on a clock that starts with the process: in a bubble, whose year is 2000, the
 	// first error would sleep for decades. Errors show as conditions here.
-	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{func(context.Context, error, string, ...any) {}}
+	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{func(context.Context, error, string, ...any) {}} //nolint:reassign // it is there to be set
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 	debug.SetGCPercent(400) // the controllers make much garbage and keep little

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dashpot-project/dashpot/pkg/algorithm"
@@ -168,7 +169,7 @@ func podScenes() []scene {
 			s.scale(5)
 			s.syncs(3, reading(pods, 200_000))
 			s.syncs(3, reading(pods, 300_000))
-			bare := append(pods[:4:4], pods[4])
+			bare := slices.Clone(pods)
 			bare[4].Containers = []algorithm.Container{{Name: "app", Requests: map[string]algorithm.Milli{algorithm.CPU: 500}}}
 			s.step.in.Workload.Pods = bare
 			s.syncs(3)

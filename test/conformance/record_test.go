@@ -86,9 +86,9 @@ type stage struct {
 // playUpstream puts the real controller through it.
 func (s *stage) playUpstream(config algorithm.Controller, play func(*stage)) {
 	synctest.Test(s.t, func(*testing.T) {
-		real := upstream{oracle.NewController(config, oracle.Sparse)}
-		defer real.Stop()
-		s.take = real.take
+		theirs := upstream{oracle.NewController(config, oracle.Sparse)}
+		defer theirs.Stop()
+		s.take = theirs.take
 		play(s)
 	})
 }

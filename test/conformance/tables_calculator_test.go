@@ -76,8 +76,9 @@ func (c calculatorCase) reading() algorithm.Reading {
 		return resourceReading(c.Metric.Container, c.Uses, name, longAgo.time())
 	case algorithm.PodsSource:
 		return podsReading(c.Reads, longAgo.time())
+	default:
+		return algorithm.Reading{Series: c.Reads}
 	}
-	return algorithm.Reading{Series: c.Reads}
 }
 
 // podsReading is what the custom metrics API answers of pods.

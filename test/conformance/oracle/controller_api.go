@@ -70,7 +70,7 @@ func (a *api) hpa(name string) *autoscalingv2.HorizontalPodAutoscaler {
 	if err != nil || !found {
 		return nil
 	}
-	return object.(*autoscalingv2.HorizontalPodAutoscaler)
+	return object.(*autoscalingv2.HorizontalPodAutoscaler) //nolint:errcheck // the store has no others
 }
 
 // put creates or replaces an HPA, and tells the process.
@@ -199,7 +199,7 @@ type podInformer struct {
 
 func (i podInformer) Informer() cache.SharedIndexInformer { return i }
 func (i podInformer) HasSynced() bool                     { return true }
-func (i podInformer) Lister() listersv1.PodLister         { return listersv1.NewPodLister(i.api.pods) }
+func (i podInformer) Lister() listersv1.PodLister         { return listersv1.NewPodLister(i.pods) }
 
 // eventClient holds on to the first event until the process has ended, so that upstream
 // drops the others: comparing an event to those before it takes as long as a reconcile,

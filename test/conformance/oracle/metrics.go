@@ -51,8 +51,9 @@ func keyOf(metric algorithm.Metric, name string) metricKey {
 		return metricKey{source: algorithm.ResourceSource, name: metric.Resource}
 	case algorithm.ContainerResourceSource:
 		return metricKey{algorithm.ResourceSource, metric.Resource, metric.Container}
+	default:
+		return metricKey{source: metric.Source, name: name}
 	}
-	return metricKey{source: metric.Source, name: name}
 }
 
 // GetResourceMetric implements upstream's MetricsClient. container is empty for the sum

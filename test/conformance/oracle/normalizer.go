@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"time"
-	_ "unsafe" // go:linkname asks for it
+	_ "unsafe" // for the linkname below
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/kubernetes/pkg/controller/podautoscaler"

@@ -44,7 +44,7 @@ func readProfile(path string) (map[string][]block, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	blocks := map[string][]block{}
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		if strings.HasPrefix(lines.Text(), "mode:") {
