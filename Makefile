@@ -35,7 +35,7 @@ conformance: ## Compare the algorithm with the HPA controller's own code
 	cd test/conformance && $(GO) test -v -count 1 -timeout 90m . -calculations $(CALCULATIONS) -reconciles $(RECONCILES) -encode $(ENCODE)
 	@mkdir -p bin
 	cd test/conformance && $(GO) test -count 1 -run 'TestReconciles|TestCalculations' -calculations 100000 -reconciles 100000 \
-		-coverprofile ../../bin/conformance.cover -coverpkg 'k8s.io/kubernetes/pkg/controller/podautoscaler/...' . >bin/conformance.log || (cat bin/conformance.log; exit 1)
+		-coverprofile ../../bin/conformance.cover -coverpkg 'k8s.io/kubernetes/pkg/controller/podautoscaler/...' . >../../bin/conformance.log || (cat ../../bin/conformance.log; exit 1)
 	cd test/conformance && $(GO) run ./cmd/coverage ../../bin/conformance.cover
 
 mutants: ## Break pkg/algorithm in every place, and see which tests notice
