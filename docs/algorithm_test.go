@@ -1,7 +1,6 @@
 package docs_test
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -33,23 +32,7 @@ func (r rule) file() string { return "algorithm/" + r.name + ".svg" }
 
 // TestAlgorithm: the pictures and the tables of algorithm.md are what the algorithm does.
 func TestAlgorithm(t *testing.T) {
-	text := read(t, algorithmFile)
-	for name, want := range newChapter().blocks() {
-		begin := "<!-- " + name + " -->\n"
-		before, rest, found := strings.Cut(text, begin)
-		got, after, closed := strings.Cut(rest, "<!-- end -->")
-		switch {
-		case !found || !closed:
-			t.Errorf("%s has no block between %q and the end marker", algorithmFile, begin)
-		case *update:
-			text = before + begin + want + "<!-- end -->" + after
-		case got != want:
-			t.Errorf("%s, block %s: run go test ./docs -update\ngot\n%swant\n%s", algorithmFile, name, got, want)
-		}
-	}
-	if *update {
-		write(t, algorithmFile, text)
-	}
+	checkBlocks(t, algorithmFile, newChapter().blocks())
 }
 
 // TestPictures: algorithm/ has the pictures of algorithm.md, and no other.
@@ -96,11 +79,4 @@ func sentences(text string) string {
 		text = regexp.MustCompile(pattern).ReplaceAllString(text, "")
 	}
 	return strings.Join(strings.Fields(text), " ")
-}
-
-func write(t *testing.T, file, content string) {
-	t.Helper()
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -55,29 +55,35 @@ func newTypes(t *testing.T) *source.Table {
 	return types
 }
 
-// TestTables compares each table between its markers, <!-- keys NAME --> and
-// <!-- end -->, with the code.
+// TestTables: the tables of keys are the code's.
 func TestTables(t *testing.T) {
-	const file = "triggers.md"
-	text := read(t, file)
+	blocks := map[string]string{}
 	for name, keys := range tables(newTypes(t)) {
-		begin := fmt.Sprintf("<!-- keys %s -->\n", name)
+		blocks["keys "+name] = table(keys)
+	}
+	checkBlocks(t, "triggers.md", blocks)
+}
+
+// checkBlocks compares each generated block of a file, between its markers <!-- NAME -->
+// and <!-- end -->, with what the code gives, and writes it with -update.
+func checkBlocks(t *testing.T, file string, blocks map[string]string) {
+	t.Helper()
+	text := read(t, file)
+	for name, want := range blocks {
+		begin := "<!-- " + name + " -->\n"
 		before, rest, found := strings.Cut(text, begin)
 		got, after, closed := strings.Cut(rest, "<!-- end -->")
-		want := table(keys)
 		switch {
 		case !found || !closed:
-			t.Errorf("%s has no table between %q and the end marker", file, begin)
+			t.Errorf("%s has no block between %q and the end marker", file, begin)
 		case *update:
 			text = before + begin + want + "<!-- end -->" + after
 		case got != want:
-			t.Errorf("%s, table %s: run go test ./docs -update\ngot\n%swant\n%s", file, name, got, want)
+			t.Errorf("%s, block %s: run go test ./docs -update\ngot\n%swant\n%s", file, name, got, want)
 		}
 	}
 	if *update {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, file, text)
 	}
 }
 
@@ -207,4 +213,11 @@ func read(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	return string(content)
+}
+
+func write(t *testing.T, file, content string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
