@@ -49,6 +49,10 @@ var (
 		Name: "fallback", Kind: metadata.Mapping, Fields: []metadata.Key{afterKey, replicasKey, fallbackBehaviorKey},
 		Meaning: "What to recommend once the source has failed for long.",
 	}
+	metricKey = metadata.Key{
+		Name: "metric", Format: "the name of a StabilizedMetric of the ScaledObject's namespace",
+		Meaning: "Follow the policy of this StabilizedMetric. Only metricName may stand beside it.",
+	}
 	shadowKey = metadata.Key{
 		Name: "shadow", Kind: metadata.Flag, Default: "false",
 		Meaning: "Decide by behavior and report it, but send what would be sent without behavior.",
@@ -114,8 +118,13 @@ const (
 // Keys are Dashpot's own keys in a trigger's metadata.
 func Keys() []metadata.Key {
 	return []metadata.Key{
-		sourceKey, behaviorKey, cooldownKey, intervalKey, minKey, maxKey, metricNameKey, fallbackKey, shadowKey,
+		sourceKey, behaviorKey, cooldownKey, intervalKey, minKey, maxKey, metricNameKey, fallbackKey, shadowKey, metricKey,
 	}
+}
+
+// metricKeys are those of a StabilizedMetric.
+func metricKeys() []metadata.Key {
+	return []metadata.Key{behaviorKey, cooldownKey, intervalKey, minKey, maxKey, fallbackKey, shadowKey}
 }
 
 // kedaKeys are those that KEDA's external scaler reads itself, and passes on all

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 	"unicode"
@@ -40,15 +41,12 @@ const one algorithm.Milli = 1000
 // would be as far as that can be told, and never empty or 0.
 func (p Parser) Parse(values map[string]string) *scaling.Policy {
 	m := metadata.New(values)
-	policy := &scaling.Policy{
-		Cooldown: m.Seconds(cooldownKey),
-		Behavior: parseBehavior(m),
-		Fallback: parseFallback(m),
-		Shadow:   m.Flag(shadowKey),
+	if m.Has(metricKey) {
+		return parseShared(m)
 	}
+	policy := parseOwn(m)
 	metric, keys := p.parseSource(m, policy)
 	parseInterval(m, policy)
-	parseBounds(m, policy)
 	policy.Metric = parseMetricName(m, metric)
 	policy.Record = recordName(m, policy)
 	policy.Target = one
@@ -60,6 +58,78 @@ func (p Parser) Parse(values map[string]string) *scaling.Policy {
 	warnMisplaced(m, policy)
 	m.Finish(Keys(), kedaKeys(), keys)
 
+	return finished(m, policy)
+}
+
+// ParseMetric always returns the policy of a StabilizedMetric. own are its Dashpot keys,
+// as they would stand in a trigger's metadata, triggers the metadata of each of its
+// triggers, their types under the key source. A key that KEDA's external scaler would
+// take for itself, such as unsafeSsl, means the source's. What is wrong is in Invalid,
+// as with Parse; a problem of a trigger begins with triggers[0].
+func (p Parser) ParseMetric(name string, own map[string]string, triggers []map[string]string) *scaling.Policy {
+	m := metadata.New(own)
+	policy := parseOwn(m)
+	policy.Metric, policy.Record, policy.Target = name, name, one
+	for i, values := range triggers {
+		entries := m.Nested(fmt.Sprintf("triggers[%d]", i), ofSource(values))
+		_, keys := p.parseSource(entries, policy)
+		entries.Finish([]metadata.Key{sourceKey}, keys)
+	}
+	if len(triggers) == 0 {
+		m.Conflict("triggers: must have at least one entry")
+	}
+	parseInterval(m, policy)
+	if !policy.Stabilised() && (m.Has(minKey) || m.Has(maxKey)) {
+		m.Warn("minReplicaCount and maxReplicaCount: no effect without behavior")
+	}
+	m.FinishStrict(metricKeys())
+	return finished(m, policy)
+}
+
+// ofSource gives the keys that KEDA's external scaler would read itself the names that
+// they have behind it.
+func ofSource(values map[string]string) map[string]string {
+	renamed := maps.Clone(values)
+	for _, k := range kedaKeys() {
+		if value, ok := renamed[k.Name]; ok {
+			delete(renamed, k.Name)
+			renamed["source."+k.Name] = value
+		}
+	}
+	return renamed
+}
+
+// parseShared reads metadata that takes everything else from a StabilizedMetric. The name
+// says replicas whatever the mode of that policy is: with the target 1, a reading
+// becomes the count that it asks for.
+func parseShared(m *metadata.Map) *scaling.Policy {
+	name := m.Text(metricKey)
+	policy := &scaling.Policy{Shared: name, Record: name, Target: one}
+	policy.Metric = parseMetricName(m, name) + replicasSuffix
+	for _, k := range Keys() {
+		if k.Name != metricKey.Name && k.Name != metricNameKey.Name && m.Has(k) {
+			m.Conflict("%s: must not stand beside metric, whose StabilizedMetric has the policy", k.Name)
+		}
+	}
+	warnMisplaced(m, policy)
+	m.Finish(Keys(), kedaKeys())
+	return finished(m, policy)
+}
+
+// parseOwn reads Dashpot's own keys, but for those that need a trigger.
+func parseOwn(m *metadata.Map) *scaling.Policy {
+	policy := &scaling.Policy{
+		Cooldown: m.Seconds(cooldownKey),
+		Behavior: parseBehavior(m),
+		Fallback: parseFallback(m),
+		Shadow:   m.Flag(shadowKey),
+	}
+	parseBounds(m, policy)
+	return policy
+}
+
+// finished is the policy with all that was found out about it.
+func finished(m *metadata.Map, policy *scaling.Policy) *scaling.Policy {
 	policy.Warnings = m.Warnings()
 	if err := m.Err(); err != nil {
 		policy.Invalid = fmt.Errorf("%w: %w", scaling.ErrBadPolicy, err)
@@ -94,7 +164,7 @@ func (p Parser) parseSource(m *metadata.Map, policy *scaling.Policy) (metric str
 		return source, keys
 	}
 	trigger, metric, interval := p.Sources.Parse(source, m)
-	policy.Triggers, policy.Interval = []scaling.Trigger{trigger}, interval
+	policy.Triggers, policy.Interval = append(policy.Triggers, trigger), max(policy.Interval, interval)
 	if trigger.Activation > trigger.Target.Float() {
 		m.Warn("the activation threshold %v is above the target %v: readings between them count as no work, however many replicas they ask for",
 			trigger.Activation, trigger.Target.Float())

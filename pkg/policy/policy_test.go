@@ -158,7 +158,7 @@ func TestWarnings(t *testing.T) {
 		metadata values
 		want     []string
 	}{
-		{"unknown", jobs(values{"connection": "main", "metric": "jobs"}), []string{"connection: unknown key, ignored", "metric: unknown key, ignored"}},
+		{"unknown", jobs(values{"connection": "main", "createConsumerGroup": "yes"}), []string{"connection: unknown key, ignored", "createConsumerGroup: unknown key, ignored"}},
 		{"metricType", jobs(values{"metricType": "Value"}), []string{"metricType: no effect in a trigger's metadata; set it on the trigger, beside type"}},
 		{"cooldown in pass-through", jobs(values{"cooldownPeriod": "60"}), []string{"cooldownPeriod: " + aloneToo}},
 		{"cooldown stabilised", jobs(values{"cooldownPeriod": "60", "behavior": "{}"}), nil},

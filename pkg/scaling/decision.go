@@ -17,6 +17,18 @@ const (
 	Shadow      Mode = "shadow"
 )
 
+// Stranded is why a native HPA does not wake a workload; empty if it would.
+type Stranded string
+
+// An HPA wakes only what it knows to have put to zero itself, by its condition
+// ScaledToZero.
+const (
+	// ForeignZero: somebody else wrote the zero.
+	ForeignZero Stranded = "NotByHPA"
+	// LostCondition: the HPA wrote it, and what it noted of that is gone.
+	LostCondition Stranded = "ConditionLost"
+)
+
 // Errors that a Decision may carry, to be told apart with errors.Is.
 var (
 	// ErrBadPolicy: the policy cannot be followed; the user has to mend it.
@@ -87,7 +99,11 @@ type Decision struct {
 	HPA       HPA
 	// ZeroReason says who scaled to zero, when it was not us.
 	ZeroReason string
-	Warnings   []string
+	// Stranded: the workload is at zero, and a native HPA will not wake it.
+	Stranded Stranded
+	// Native: the HPA asks itself, without KEDA.
+	Native   bool
+	Warnings []string
 }
 
 // Checked is a count after one step of the algorithm.

@@ -1,6 +1,7 @@
 package scaling
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -58,7 +59,8 @@ type Condition struct {
 }
 
 // TransparentBehavior is the HPA behavior that passes a decided count on untouched,
-// as a ScaledObject's advanced.horizontalPodAutoscalerConfig.behavior.
+// as a ScaledObject's advanced.horizontalPodAutoscalerConfig.behavior or an HPA's
+// spec.behavior.
 const TransparentBehavior = `behavior:
   scaleUp:
     tolerance: "0"
@@ -117,6 +119,8 @@ func (d Decision) Why() string {
 		return d.whyPassThrough()
 	case !d.Awake && d.Current == 0:
 		return "asleep: no trigger is above its activation threshold"
+	case !d.Awake && d.Native:
+		return "no work for the cooldown: on the way to zero"
 	case !d.Awake:
 		return fmt.Sprintf("no work for the cooldown: KEDA may scale from %d to zero", d.Current)
 	}
@@ -124,7 +128,7 @@ func (d Decision) Why() string {
 }
 
 func (d Decision) whyPassThrough() string {
-	if !d.Active {
+	if !d.Active && !d.Awake {
 		return "inactive: no trigger is above its activation threshold"
 	}
 	return fmt.Sprintf("%s asks for %d; the HPA's own behavior applies", d.decider(), d.Recommended)
@@ -191,18 +195,49 @@ func conditions(d Decision) []Condition {
 	if d.OpenLoop {
 		list = append(list, Condition{"OpenLoop", true, "NotObserved", "the cluster is not observed: the last decision is taken as applied"})
 	}
-	if d.Mode == Stabilised && d.HPA.Target > 0 && len(d.HPA.Opaque) > 0 {
-		list = append(list, Condition{"HPANotTransparent", true, "HPANotTransparent",
-			fmt.Sprintf("HPA %s changes what was decided: %s. Set in the ScaledObject, advanced.horizontalPodAutoscalerConfig:\n%s", d.HPA.Name, strings.Join(d.HPA.Opaque, "; "), TransparentBehavior)})
-	}
-	if d.Swallowed {
-		list = append(list, Condition{"SwallowedByTolerance", true, "SwallowedByTolerance",
-			fmt.Sprintf("no value takes HPA %s from %d to %d replicas: the step lies inside its tolerance. Set in the ScaledObject, advanced.horizontalPodAutoscalerConfig:\n%s", d.HPA.Name, d.Current, d.Replicas, TransparentBehavior)})
+	list = append(list, hpaFindings(d)...)
+	if errors.Is(d.Err, ErrAmbiguousTarget) {
+		list = append(list, Condition{"AmbiguousTarget", true, "AmbiguousTarget", oneLine(d.Err)})
 	}
 	if d.ZeroReason != "" {
 		list = append(list, Condition{"ScaledToZero", true, "NotByDashpot", d.ZeroReason})
 	}
 	return list
+}
+
+// hpaFindings say what of the HPA that reads the metric is in the way, each with its cure.
+func hpaFindings(d Decision) []Condition {
+	cure := "Set in the ScaledObject, advanced.horizontalPodAutoscalerConfig:\n" + TransparentBehavior
+	if d.Native {
+		cure = "Set in its spec:\n" + TransparentBehavior
+	}
+	var list []Condition
+	if d.Mode == Stabilised && d.HPA.Target > 0 && len(d.HPA.Opaque) > 0 {
+		list = append(list, Condition{"HPANotTransparent", true, "HPANotTransparent",
+			fmt.Sprintf("HPA %s changes what was decided: %s. %s", d.HPA.Name, strings.Join(d.HPA.Opaque, "; "), cure)})
+	}
+	if d.Swallowed {
+		list = append(list, Condition{"SwallowedByTolerance", true, "SwallowedByTolerance",
+			fmt.Sprintf("no value takes HPA %s from %d to %d replicas: the step lies inside its tolerance. %s", d.HPA.Name, d.Current, d.Replicas, cure)})
+	}
+	if d.CanSleep && d.HPA.CannotWake != "" {
+		list = append(list, Condition{"CannotWake", true, "CannotWake", fmt.Sprintf("HPA %s: %s", d.HPA.Name, d.HPA.CannotWake)})
+	}
+	if d.Stranded != "" {
+		list = append(list, Condition{"ScaledToZero", true, string(d.Stranded), d.stranded()})
+	}
+	return list
+}
+
+// stranded says whose zero a workload is at that its HPA does not wake, and the cure.
+func (d Decision) stranded() string {
+	if d.Stranded == LostCondition {
+		return fmt.Sprintf("HPA %s scaled to zero, but its condition ScaledToZero is gone: it will not wake the workload by itself. "+
+			"Set replicas of the scale target to 1 or more, or set the condition to True again in the HPA's status; "+
+			"if it happens every time, the feature gate HPAScaleToZero is off in kube-controller-manager", d.HPA.Name)
+	}
+	return fmt.Sprintf("replicas was set to 0 by somebody other than HPA %s, which therefore is disabled and will not wake the workload. "+
+		"Set replicas of the scale target to 1 or more, and the HPA takes over", d.HPA.Name)
 }
 
 // scalingActive says with upstream's reasons whether the triggers could be used.

@@ -60,8 +60,14 @@ type Observer interface {
 	Observe(ctx context.Context, ref Ref, metric string) (Observation, error)
 }
 
-// ErrUnobserved is wrapped when the cluster shows nothing (yet) of an object.
-var ErrUnobserved = errors.New("not observed")
+// Errors that an Observer wraps.
+var (
+	// ErrUnobserved: the cluster shows nothing (yet) of an object.
+	ErrUnobserved = errors.New("not observed")
+	// ErrAmbiguousTarget: several HPAs ask for one metric, and nobody can say from here
+	// for which of their targets.
+	ErrAmbiguousTarget = errors.New("ambiguous target")
+)
 
 // Observation is what the cluster shows of a workload.
 type Observation struct {
@@ -70,6 +76,9 @@ type Observation struct {
 	OpenLoop bool
 	// Job: the object is a ScaledJob, which is served without a record.
 	Job bool
+	// Native: an HPA asks for the metric itself, without KEDA between. It holds at an
+	// error, and scales to zero itself.
+	Native bool
 	// Target names the scale target, as apps/Deployment/worker.
 	Target string
 	// Spec and Status are spec.replicas and status.replicas of the scale target.
@@ -77,7 +86,7 @@ type Observation struct {
 	// Bounds are those of the HPA: at least 1, and maxReplicaCount.
 	Bounds algorithm.Bounds
 	// ToZero: the workload may be switched off: minReplicaCount is 0, or
-	// idleReplicaCount is set.
+	// idleReplicaCount is set, or a native HPA's minReplicas is 0.
 	ToZero bool
 	// Cooldown is KEDA's own cooldownPeriod, which adds to ours.
 	Cooldown time.Duration
@@ -98,4 +107,11 @@ type HPA struct {
 	// Opaque lists what keeps it from being transparent, in words: empty if it
 	// passes counts on untouched.
 	Opaque []string
+	// ScaledToZero is the HPA's condition of that name: it wrote the zero itself, and
+	// will wake the workload. Disabled: it says that it is, because of a zero that it
+	// does not know to be its own. Both only of a native HPA.
+	ScaledToZero, Disabled bool
+	// CannotWake says in words why the HPA's own behavior keeps a workload at zero
+	// for ever, with the cure; empty if it does not. Only of a native HPA.
+	CannotWake string
 }

@@ -13,8 +13,12 @@ type Ref struct {
 	Name      string `json:"name"`
 }
 
-// KindScaledObject is the Kind of a policy that reaches us through KEDA.
-const KindScaledObject = "ScaledObject"
+// The Kinds of objects that carry a policy: one that KEDA asks for, and one that an HPA
+// asks for itself.
+const (
+	KindScaledObject     = "ScaledObject"
+	KindStabilizedMetric = "StabilizedMetric"
+)
 
 // Key names one record: whose it is, which workload it scales and by what. Two
 // triggers of one ScaledObject have two records; so has one ScaledObject before and
@@ -40,6 +44,10 @@ type Policy struct {
 	Metric string
 	// Target is the HPA's AverageValue target for Metric.
 	Target algorithm.Milli
+	// Shared names the StabilizedMetric, of the object's namespace, whose policy is to be
+	// followed in place of this one, which has a name and a target but no triggers;
+	// empty for a policy of its own.
+	Shared string
 	// Invalid says why the policy cannot be followed, every problem at once; nil
 	// for a good one. Metric and Target are set all the same: KEDA must always be
 	// told a name.
@@ -64,6 +72,14 @@ type Policy struct {
 
 // Stabilised reports whether the windows and policies are ours.
 func (p *Policy) Stabilised() bool { return p.Behavior != nil }
+
+// SharedAs is the policy under the metric and target of the one that names it: another
+// object asks for it by them. What is remembered of that object is its own.
+func (p *Policy) SharedAs(asking *Policy) *Policy {
+	shared := *p
+	shared.Metric, shared.Target = asking.Metric, asking.Target
+	return &shared
+}
 
 // mode is what the policy's decisions are used for.
 func (p *Policy) mode() Mode {

@@ -62,6 +62,8 @@ type Record struct {
 	Highest     int32         `json:"highest,omitempty"`
 	Replicas    int32         `json:"replicas,omitempty"`
 	EvaluatedAt time.Duration `json:"evaluatedAt,omitempty"`
+	// Slept: a native HPA has put the workload to the zero at which it is.
+	Slept bool `json:"slept,omitempty"`
 }
 
 // Reading is the last answer for one trigger.

@@ -59,6 +59,7 @@ func Step(in Input) Result {
 	}
 	s.seed()
 	s.noteMove()
+	s.noteZero()
 	s.takeOutcomes()
 	if err := s.recommend(); err != nil {
 		s.activity()
@@ -110,7 +111,7 @@ func (s *step) begin() {
 		Current: s.current, Status: s.status, Running: s.obs.Spec, Bounds: s.bounds,
 		OpenLoop: s.obs.OpenLoop, Degraded: s.in.Degraded, Decider: -1,
 		CanSleep: s.canSleep, KEDACooldown: s.obs.Cooldown,
-		HPA: s.obs.HPA, ZeroReason: s.obs.ZeroReason, Warnings: s.p.Warnings,
+		Native: s.obs.Native, HPA: s.obs.HPA, ZeroReason: s.obs.ZeroReason, Warnings: s.p.Warnings,
 	}
 }
 
@@ -182,33 +183,57 @@ func (s *step) sighted(count int32) {
 // noteMove records a scale event when the observed count has moved towards the
 // count that was served: clipped to it, because what lies beyond is somebody
 // else's, and dated with the evaluation before the move was seen, which is the one
-// that the HPA acted on. What KEDA does between zero and the floor is no event. Events
-// are kept for the longest legal period, so that one may be lengthened and find them.
+// that the HPA acted on. What happens between zero and the floor is no event: limits
+// are computed from the floor. Events are kept for the longest legal period, so that
+// one may be lengthened and find them.
 func (s *step) noteMove() {
 	if s.simulated() || s.current == s.rec.Replicas {
 		return
 	}
 	s.changed = true
+	s.rec.Slept = s.current == 0 && s.rec.Lowest == 0
 	from, to := s.rec.Replicas, s.current
 	if to > from {
 		from = max(from, s.floor())
 		to = min(to, s.rec.Highest)
 		to = max(to, from)
 	} else {
-		to = min(from, max(to, s.rec.Lowest))
+		to = min(from, max(to, s.rec.Lowest, s.floor()))
 	}
 	s.rec.Lowest, s.rec.Highest = s.current, s.current
 	s.rec.Events = algorithm.AddEvent(s.rec.Events, algorithm.Event{At: s.rec.EvaluatedAt, Change: to - from}, algorithm.MaxPeriod)
 }
 
-// hold keeps the count where it is because of err. Where nothing runs, or nobody
-// knows what runs, there is nothing to keep and the error itself is the answer.
+// noteZero remembers whose zero a native workload's is, and says whether the HPA will
+// wake it. The HPA tells by its condition ScaledToZero, which a write of its status that
+// fails, or a new HPA of the same name, loses for ever; a zero that it went to after one
+// was served is its own all the same.
+func (s *step) noteZero() {
+	if !s.obs.Native {
+		return
+	}
+	slept := s.obs.Spec == 0 && (s.obs.HPA.ScaledToZero || s.rec.Slept)
+	if slept != s.rec.Slept {
+		s.rec.Slept, s.changed = slept, true
+	}
+	switch {
+	case s.obs.Spec > 0 || s.obs.HPA.ScaledToZero || !s.obs.HPA.Disabled:
+	case slept:
+		s.d.Stranded = LostCondition
+	default:
+		s.d.Stranded = ForeignZero
+	}
+}
+
+// hold keeps the count where it is because of err. A native HPA does so by itself when
+// it gets the error. Where nothing runs, or nobody knows what runs, there is nothing to
+// keep and the error itself is the answer too.
 func (s *step) hold(err error) {
 	running := s.current
 	if s.mode() == Shadow && !s.obs.OpenLoop {
 		running = s.obs.Spec
 	}
-	if running <= 0 {
+	if running <= 0 || s.obs.Native {
 		s.d.Err = err
 		return
 	}

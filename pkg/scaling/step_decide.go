@@ -28,7 +28,7 @@ func (s *step) stabilise() {
 	switch {
 	case !asleep:
 		s.d.Replicas = max(decided, s.floor())
-	case s.current > 0 && !s.simulated(): // waiting for KEDA's own cooldown
+	case s.current > 0 && !s.simulated() && !s.obs.Native: // waiting for KEDA's own cooldown
 		s.d.Replicas = s.floor()
 	}
 }
@@ -83,13 +83,17 @@ func (s *step) remember() {
 }
 
 // passThrough leaves the decision to the HPA. The count is what the HPA's formula
-// gives, without the HPA's windows and policies, which are not ours to know.
+// gives, without the HPA's windows and policies, which are not ours to know. A native
+// HPA that may scale to zero is told 0 where there is no work, and one that may not
+// is told every reading.
 func (s *step) passThrough() {
 	s.remember()
-	s.d.Awake = s.working
-	s.d.Replicas = min(s.desired, s.bounds.Max)
-	if s.working || s.current > 0 {
-		s.d.Replicas = max(s.d.Replicas, s.floor())
+	s.d.Awake = s.working || s.obs.Native && !s.canSleep
+	switch desired := min(s.desired, s.bounds.Max); {
+	case s.d.Awake, s.current > 0 && !s.obs.Native:
+		s.d.Replicas = max(desired, s.floor())
+	case !s.obs.Native:
+		s.d.Replicas = desired
 	}
 	if s.in.Degraded {
 		s.d.Replicas = max(s.d.Replicas, s.current)
@@ -121,6 +125,9 @@ func (s *step) encode() {
 func (s *step) encodeReading(target algorithm.Milli) {
 	i := s.d.Decider
 	sent := s.rec.Readings[i].Value
+	if s.obs.Native && !s.d.Awake {
+		sent = 0
+	}
 	if len(s.p.Triggers) > 1 {
 		sent = sent / s.p.Triggers[i].Target.Float() * target.Float()
 	}
