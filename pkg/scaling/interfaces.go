@@ -69,6 +69,22 @@ var (
 	ErrAmbiguousTarget = errors.New("ambiguous target")
 )
 
+// Metric is a StabilizedMetric: a policy that is asked for by name.
+type Metric struct {
+	// Ref is of KindStabilizedMetric; its name is that of the metric.
+	Ref Ref
+	// UID and Generation are the object's, of which Policy was made.
+	UID        string
+	Generation int64
+	Labels     map[string]string
+	Policy     *Policy
+	// Replaced is closed when another Policy takes the place of this one, or none does.
+	Replaced <-chan struct{}
+}
+
+// ErrNoSuchMetric is wrapped where there is no StabilizedMetric of a name.
+var ErrNoSuchMetric = errors.New("no such StabilizedMetric")
+
 // Observation is what the cluster shows of a workload.
 type Observation struct {
 	// OpenLoop: nothing is observed; the last served count is taken as applied.
