@@ -143,15 +143,22 @@ func defaultOf(k metadata.Key) string {
 	return ""
 }
 
-// TestFlagsAreDocumented: every flag of the scaler is in the README and in
-// operating.md, and no other is.
+// TestFlagsAreDocumented: every flag of the two programs is in operating.md, and no
+// other is.
 func TestFlagsAreDocumented(t *testing.T) {
-	want := captures(`flags\.\w+Var\(&[\w.]+, "([a-z-]+)"`, read(t, "../cmd/scaler/options.go"))
-	for _, file := range []string{"../README.md", "operating.md"} {
-		got := captures("(?m)^\\| `--([a-z-]+)`", read(t, file))
-		if len(want) == 0 || !slices.Equal(got, want) {
-			t.Errorf("%s has a table of flags %v; the scaler has %v", file, got, want)
+	var want []string
+	for _, file := range []string{"../internal/process/options.go", "../cmd/scaler/options.go", "../cmd/adapter/options.go"} {
+		found := captures(`\.\w+Var\(&[\w.]+, "([a-z-]+)"`, read(t, file))
+		if len(found) == 0 {
+			t.Fatalf("%s has no flags", file)
 		}
+		want = append(want, found...)
+	}
+	got := captures("(?m)^\\| `--([a-z-]+)`", read(t, "operating.md"))
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("operating.md has tables of flags %v; the programs have %v", got, want)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
+
+	"github.com/dashpot-project/dashpot/internal/process"
 )
 
 func environment(values map[string]string) func(string) string {
@@ -20,8 +22,8 @@ func environment(values map[string]string) func(string) string {
 func TestParseDefaults(t *testing.T) {
 	got, err := parse(nil, environment(nil), &bytes.Buffer{})
 	want := options{
-		grpcAddress: ":9090", httpAddress: ":8080", observe: observeAuto,
-		logLevel: slog.LevelInfo, logFormat: "text",
+		Options:     process.Options{HTTPAddress: ":8080", LogLevel: slog.LevelInfo, LogFormat: "text"},
+		grpcAddress: ":9090", observe: observeAuto,
 	}
 	if err != nil || got != want {
 		t.Errorf("got %+v, error %v; want %+v", got, err, want)
@@ -40,8 +42,8 @@ func TestParseTakesTheEnvironmentWhereNoFlagIs(t *testing.T) {
 		{"memory in spite of the environment", []string{"--redis-url="}, "", "/env"},
 	} {
 		o, err := parse(test.args, env, &bytes.Buffer{})
-		if err != nil || o.redisURL != test.redis || o.kubeconfig != test.kubernete {
-			t.Errorf("%s: redis %q, kubeconfig %q, error %v", test.name, o.redisURL, o.kubeconfig, err)
+		if err != nil || o.RedisURL != test.redis || o.Kubeconfig != test.kubernete {
+			t.Errorf("%s: redis %q, kubeconfig %q, error %v", test.name, o.RedisURL, o.Kubeconfig, err)
 		}
 	}
 }
@@ -85,7 +87,7 @@ func TestParseRefuses(t *testing.T) {
 
 func TestHelpDoesNotTellThePassword(t *testing.T) {
 	var out bytes.Buffer
-	_, err := parse([]string{"--help"}, environment(map[string]string{redisURLVariable: "redis://:secret@redis"}), &out)
+	_, err := parse([]string{"--help"}, environment(map[string]string{"DASHPOT_REDIS_URL": "redis://:secret@redis"}), &out)
 	if !errors.Is(err, pflag.ErrHelp) || !strings.Contains(out.String(), "--grpc-address") || strings.Contains(out.String(), "secret") {
 		t.Errorf("error %v, help:\n%s", err, out.String())
 	}
@@ -103,7 +105,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"--observe=off", "--tls-cert=/nowhere", "--tls-key=/nowhere"}, 1, "", "scaler failed"},
 	} {
 		var stdout, stderr bytes.Buffer
-		code := start(test.args, environment(nil), &stdout, &stderr)
+		code := program().Start(test.args, environment(nil), &stdout, &stderr)
 		if code != test.code || !strings.Contains(stdout.String(), test.stdout) || !strings.Contains(stderr.String(), test.stderr) {
 			t.Errorf("%v: exit code %d, %q, %q; want %d, %q, %q", test.args, code, stdout.String(), stderr.String(), test.code, test.stdout, test.stderr)
 		}
@@ -137,7 +139,7 @@ func TestObserve(t *testing.T) {
 		{observeOn, file, true, false},
 		{observeOff, file, false, false},
 	} {
-		view, err := observe(options{observe: test.mode, kubeconfig: test.kubeconfig}, slog.New(slog.DiscardHandler))
+		view, err := observe(options{process.Options{Kubeconfig: test.kubeconfig}, "", test.mode}, slog.New(slog.DiscardHandler))
 		if (err != nil) != test.fails || (view.observer != nil) != test.observes {
 			t.Errorf("--observe=%s with kubeconfig %q: observes %v, error %v", test.mode, test.kubeconfig, view.observer != nil, err)
 		}

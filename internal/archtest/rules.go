@@ -31,6 +31,7 @@ func Rules() []Rule {
 		algorithm = "pkg/algorithm"
 		scaling   = "pkg/scaling"
 		metadata  = "pkg/metadata"
+		apis      = "pkg/apis/v1alpha1"
 		redis     = "github.com/redis/go-redis/v9"
 		keda      = "github.com/kedacore/keda/v2"
 	)
@@ -45,11 +46,16 @@ func Rules() []Rule {
 		},
 		{Package: "pkg/source", Imports: []string{scaling, algorithm, metadata}, Outside: []string{redis}},
 		{Package: "pkg/store/*", Imports: []string{scaling, algorithm}, Outside: []string{redis}},
-		{Package: "pkg/cluster", Imports: []string{scaling, algorithm}, Outside: []string{"k8s.io", keda + "/apis"}},
+		{Package: apis, Outside: []string{"k8s.io/apimachinery"}},
+		{Package: "pkg/cluster", Imports: []string{scaling, algorithm, apis}, Outside: []string{"k8s.io"}},
 		{Package: "pkg/watch", Imports: []string{scaling}},
 		{
 			Package: "pkg/externalscaler", Imports: []string{scaling},
 			Outside: []string{"google.golang.org/grpc", keda + "/pkg/scalers/externalscaler"},
+		},
+		{
+			Package: "pkg/externalmetrics", Imports: []string{scaling},
+			Outside: []string{"k8s.io", "sigs.k8s.io/custom-metrics-apiserver", "github.com/emicklei/go-restful/v3"},
 		},
 		{Package: "internal/...", Anything: true},
 		{Package: "cmd/...", Anything: true},

@@ -96,7 +96,7 @@ func startScaler(ctx context.Context, w *world) (*scaler, error) {
 	table := source.New(source.Options{})
 	evaluator := scaling.NewEvaluator(scaling.Options{Source: table, Store: memstore.New(), Observer: w, OnDecision: w.decided})
 	watcher := watch.New(evaluator, table, watch.Options{})
-	server := externalscaler.NewServer(externalscaler.New(evaluator, policy.Parser{Sources: table}, watcher), externalscaler.Options{})
+	server := externalscaler.NewServer(externalscaler.New(evaluator, policy.Parser{Sources: table}, watcher, nil), externalscaler.Options{})
 	poke := func(_ context.Context, namespace, name string) error {
 		if watcher.Poke(namespace, name) == 0 {
 			return httpapi.ErrNotPoked

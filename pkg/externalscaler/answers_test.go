@@ -156,7 +156,7 @@ func (s situation) ask(t *testing.T, text *strings.Builder, metadata map[string]
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- watcher.Run(ctx) }()
-	p := serve(t, externalscaler.New(evaluator, policy.Parser{Sources: table}, watcher), externalscaler.Options{})
+	p := serve(t, externalscaler.New(evaluator, policy.Parser{Sources: table}, watcher, nil), externalscaler.Options{})
 	c, ref := pb.NewExternalScalerClient(p.conn), worker(metadata)
 	if first {
 		fmt.Fprintf(text, "  %-13s GetMetricSpec     %s\n", "any P", metricSpec(t, c, ref))

@@ -89,7 +89,7 @@ func serve(t *testing.T, service *externalscaler.Service, options externalscaler
 // client is KEDA's own, of a service with stand-ins around it.
 func client(t *testing.T, evaluator evaluatorFunc, options externalscaler.Options) pb.ExternalScalerClient {
 	t.Helper()
-	p := serve(t, externalscaler.New(evaluator, parserFunc(jobsPolicy), watcherFunc(noWatch)), options)
+	p := serve(t, externalscaler.New(evaluator, parserFunc(jobsPolicy), watcherFunc(noWatch), nil), options)
 	return pb.NewExternalScalerClient(p.conn)
 }
 

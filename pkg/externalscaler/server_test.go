@@ -48,7 +48,7 @@ func TestPanic(t *testing.T) {
 	}
 	panics := func(context.Context, scaling.Request) scaling.Decision { panic("secret") }
 	panicsToo := func(context.Context, scaling.Ref, *scaling.Policy, func() error) error { panic("secret") }
-	p := serve(t, externalscaler.New(evaluatorFunc(panics), parserFunc(jobsPolicy), watcherFunc(panicsToo)), options)
+	p := serve(t, externalscaler.New(evaluatorFunc(panics), parserFunc(jobsPolicy), watcherFunc(panicsToo), nil), options)
 	c := pb.NewExternalScalerClient(p.conn)
 
 	_, unary := c.IsActive(t.Context(), worker(nil))
@@ -97,7 +97,7 @@ func TestObserve(t *testing.T) {
 
 func TestHealth(t *testing.T) {
 	health := externalscaler.NewHealth()
-	service := externalscaler.New(decides(scaling.Decision{}), parserFunc(jobsPolicy), watcherFunc(noWatch))
+	service := externalscaler.New(decides(scaling.Decision{}), parserFunc(jobsPolicy), watcherFunc(noWatch), nil)
 	p := serve(t, service, externalscaler.Options{Health: health})
 	c := healthpb.NewHealthClient(p.conn)
 	check := func(when string, want map[string]healthpb.HealthCheckResponse_ServingStatus) {
@@ -118,7 +118,7 @@ func TestHealth(t *testing.T) {
 }
 
 func TestReflection(t *testing.T) {
-	service := externalscaler.New(decides(scaling.Decision{}), parserFunc(jobsPolicy), watcherFunc(noWatch))
+	service := externalscaler.New(decides(scaling.Decision{}), parserFunc(jobsPolicy), watcherFunc(noWatch), nil)
 	p := serve(t, service, externalscaler.Options{})
 	stream, err := reflectionpb.NewServerReflectionClient(p.conn).ServerReflectionInfo(t.Context())
 	if err != nil {
@@ -157,7 +157,7 @@ func watching(t *testing.T) (*watch.Watcher, *inProcess) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- watcher.Run(ctx) }()
-	p := serve(t, externalscaler.New(asleep{}, parserFunc(jobsPolicy), watcher), externalscaler.Options{})
+	p := serve(t, externalscaler.New(asleep{}, parserFunc(jobsPolicy), watcher, nil), externalscaler.Options{})
 	t.Cleanup(func() {
 		cancel()
 		<-ran

@@ -45,12 +45,13 @@ type Service struct {
 
 	evaluator Evaluator
 	watcher   Watcher
+	metrics   Metrics
 	policies  *policyCache
 }
 
-// New returns a service over its parts.
-func New(evaluator Evaluator, parser PolicyParser, watcher Watcher) *Service {
-	return &Service{evaluator: evaluator, watcher: watcher, policies: newPolicyCache(parser)}
+// New returns a service over its parts. metrics is nil where no cluster is known.
+func New(evaluator Evaluator, parser PolicyParser, watcher Watcher, metrics Metrics) *Service {
+	return &Service{evaluator: evaluator, watcher: watcher, metrics: metrics, policies: newPolicyCache(parser)}
 }
 
 // GetMetricSpec returns the one metric of a policy and its target per replica. It
@@ -99,15 +100,18 @@ func (s *Service) IsActive(ctx context.Context, sent *pb.ScaledObjectRef) (*pb.I
 }
 
 // StreamIsActive sends true when the watcher says so, and never false: KEDA
-// ignores it. It ends with OK when the watcher ends the stream.
+// ignores it. It ends with OK when the watcher ends the stream, and when a policy that
+// is shared gives way to another: KEDA opens the next one 2 s later.
 func (s *Service) StreamIsActive(sent *pb.ScaledObjectRef, stream grpc.ServerStreamingServer[pb.IsActiveResponse]) error {
 	ref, policy, err := s.resolve(sent)
 	if err != nil {
 		return err
 	}
-	return toStatus(s.watcher.Watch(stream.Context(), ref, policy, func() error {
-		return stream.Send(&pb.IsActiveResponse{Result: true})
-	}))
+	send := func() error { return stream.Send(&pb.IsActiveResponse{Result: true}) }
+	if policy.Shared != "" {
+		return toStatus(s.watchShared(stream.Context(), ref, policy, send))
+	}
+	return toStatus(s.watcher.Watch(stream.Context(), ref, policy, send))
 }
 
 // StreamMetricSpec is not offered: a target changes only with the metadata, of
@@ -128,6 +132,7 @@ func (s *Service) resolve(sent *pb.ScaledObjectRef) (scaling.Ref, *scaling.Polic
 
 // decide evaluates a policy; its error is a status.
 func (s *Service) decide(ctx context.Context, ref scaling.Ref, policy *scaling.Policy) (scaling.Decision, error) {
+	policy, _ = s.followed(ctx, ref, policy)
 	decision := s.evaluator.Evaluate(ctx, scaling.Request{Ref: ref, Policy: policy})
 	return decision, toStatus(decision.Err)
 }

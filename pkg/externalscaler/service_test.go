@@ -141,7 +141,7 @@ func TestStreamIsActive(t *testing.T) {
 		}, 0, codes.Canceled},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := serve(t, externalscaler.New(decides(scaling.Decision{}), parserFunc(jobsPolicy), tt.watch), externalscaler.Options{})
+			p := serve(t, externalscaler.New(decides(scaling.Decision{}), parserFunc(jobsPolicy), tt.watch, nil), externalscaler.Options{})
 			stream, err := pb.NewExternalScalerClient(p.conn).StreamIsActive(t.Context(), worker(nil))
 			if err != nil {
 				t.Fatal(err)

@@ -115,6 +115,8 @@ func (d Decision) Why() string {
 		return "no answer: " + oneLine(d.Err)
 	case d.Held != nil:
 		return fmt.Sprintf("held at %d: %s", d.running(), oneLine(d.Held))
+	case d.Stranded != "":
+		return d.stranded()
 	case d.Mode == PassThrough:
 		return d.whyPassThrough()
 	case !d.Awake && d.Current == 0:

@@ -100,7 +100,10 @@ func replay(t *testing.T, text string) string {
 // set changes a setting: policy, bounds or what the HPA looks like.
 func (tr *tracer) set(field string) {
 	key, value, _ := strings.Cut(field, "=")
-	b := *tr.policy.Behavior
+	b := algorithm.DefaultBehavior()
+	if tr.policy.Behavior != nil {
+		b = *tr.policy.Behavior
+	}
 	defer func() {
 		if tr.policy.Behavior != nil {
 			tr.policy.Behavior = &b
@@ -133,6 +136,9 @@ func (tr *tracer) set(field string) {
 		tr.obs.Bounds.Max = int32(tr.number(value))
 	case "toZero":
 		tr.obs.ToZero = value == "yes"
+	case "native":
+		tr.obs.Native = true
+		tr.obs.HPA = HPA{Name: "worker", Target: algorithm.Milli(tr.number(value) * 1000)}
 	case "hpaTolerance":
 		tr.obs.HPA = HPA{Name: "keda-hpa-worker", Target: 1000, Tolerance: algorithm.Tolerance{Down: tr.number(value), Up: tr.number(value)}}
 	case "fallback":
@@ -188,6 +194,8 @@ func (tr *tracer) ask(fields []string) string {
 			in.Outcomes = []Outcome{{Value: tr.number(value)}}
 		case "fail":
 			in.Outcomes = []Outcome{{Err: errors.New("timeout")}}
+		case "hpa": // what the conditions of a native HPA say
+			tr.obs.HPA.ScaledToZero, tr.obs.HPA.Disabled = value == "asleep", value == "disabled"
 		case "lost":
 			in.Record, in.Elapsed = Record{}, 0
 		case "blind":
@@ -250,6 +258,9 @@ func describe(d Decision) string {
 	why := d.Why()
 	if d.Swallowed {
 		why += " (swallowed by the HPA's tolerance)"
+	}
+	if d.Stranded != "" {
+		why = string(d.Stranded) + ": " + why
 	}
 	return fmt.Sprintf("%3d %-8s send %-6v | %s", d.Replicas, activity, d.Value.Float(), why)
 }

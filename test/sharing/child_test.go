@@ -86,7 +86,7 @@ func child(url string) error {
 	})
 	told := telling{evaluator}
 	watcher := watch.New(told, watched, watch.Options{})
-	server := externalscaler.NewServer(externalscaler.New(told, policy.Parser{Sources: table}, watcher), externalscaler.Options{})
+	server := externalscaler.NewServer(externalscaler.New(told, policy.Parser{Sources: table}, watcher, nil), externalscaler.Options{})
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dashpot-project/dashpot/internal/httpapi"
+	"github.com/dashpot-project/dashpot/internal/process"
 	"github.com/dashpot-project/dashpot/internal/redistest"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 	"github.com/dashpot-project/dashpot/pkg/watch"
@@ -39,7 +40,7 @@ func TestPokeTravels(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 3)
 	go func() { ended <- watcher.Run(ctx) }()
-	go func() { ended <- there.listen(ctx, watcher) }()
+	go func() { ended <- pokes{there.Redis, watcher}.listen(ctx) }()
 	told := make(chan struct{}, 100)
 	go func() {
 		policy := &scaling.Policy{Metric: "jobs", Triggers: []scaling.Trigger{{Query: queue}}}
@@ -49,7 +50,7 @@ func TestPokeTravels(t *testing.T) {
 		})
 	}()
 	until(t, "the stream is watched", func() bool { return queue.evaluated.Load() > 0 })
-	poke := here.poke(watch.New(queue, queue, watch.Options{}))
+	poke := pokes{here.Redis, watch.New(queue, queue, watch.Options{})}.send
 	until(t, "the stream is told", func() bool { // the subscription may still be on its way
 		if err := poke(t.Context(), "shop", "worker"); err != nil {
 			t.Fatal(err)
@@ -72,20 +73,20 @@ func TestPokeWithoutRedis(t *testing.T) {
 	server.Kill()
 	queue := &jobsQueue{}
 	watcher := watch.New(queue, queue, watch.Options{})
-	if err := records.poke(watcher)(t.Context(), "shop", "worker"); err == nil || errors.Is(err, httpapi.ErrNotPoked) {
+	if err := (pokes{records.Redis, watcher}).send(t.Context(), "shop", "worker"); err == nil || errors.Is(err, httpapi.ErrNotPoked) {
 		t.Errorf("error %v; want that of Redis", err)
 	}
-	if err := mustOpen(t, "").poke(watcher)(t.Context(), "shop", "worker"); !errors.Is(err, httpapi.ErrNotPoked) {
+	if err := (pokes{watcher: watcher}).send(t.Context(), "shop", "worker"); !errors.Is(err, httpapi.ErrNotPoked) {
 		t.Errorf("error %v; want that nobody listens", err)
 	}
 }
 
-func mustOpen(t *testing.T, url string) store {
+func mustOpen(t *testing.T, url string) process.Records {
 	t.Helper()
-	opened, err := openStore(url, "test")
+	opened, err := process.OpenRecords(url, "test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = opened.close() })
+	t.Cleanup(func() { _ = opened.Close() })
 	return opened
 }

@@ -1,0 +1,140 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/dashpot-project/dashpot/pkg/store/redisstore"
+)
+
+// redisURLVariable holds the URL where a password must not be on the command line.
+const redisURLVariable = "DASHPOT_REDIS_URL"
+
+// Options are what every program's command line asks for.
+type Options struct {
+	HTTPAddress string
+	// RedisURL is empty for the memory store.
+	RedisURL string
+	// Instance is empty for the cluster's own identity.
+	Instance string
+	// Kubeconfig lists files as the variable KUBECONFIG does; empty for the pod's
+	// own service account, if there is one.
+	Kubeconfig string
+	TLS        CertificateFiles
+	LogLevel   slog.Level
+	LogFormat  string
+	Version    bool
+}
+
+// Common are the options of a program whose own embed them.
+func (o Options) Common() Options { return o }
+
+// Flags is a command line that is being read.
+type Flags struct {
+	*pflag.FlagSet
+	common   *Options
+	level    string
+	problems []error
+}
+
+// NewFlags returns the flags of a program, which print their help to out. Those that
+// every program has go to common; door is what the program serves with its certificate.
+func NewFlags(program, door string, common *Options, out io.Writer) *Flags {
+	f := &Flags{FlagSet: pflag.NewFlagSet(program, pflag.ContinueOnError), common: common}
+	f.SetOutput(out)
+	f.SortFlags = false
+	f.StringVar(&common.HTTPAddress, "http-address", ":8080", "serve probes, metrics and /v1 on this HOST:PORT, without TLS")
+	f.StringVar(&common.RedisURL, "redis-url", "", "share records through this Redis (redis://, redis-sentinel://, redis-cluster://, or rediss with TLS); empty keeps them in memory, for one replica; default $"+redisURLVariable)
+	f.StringVar(&common.Instance, "instance", "", "name that separates this cluster from others on the same Redis; default the UID of kube-system, or \"default\" without a cluster")
+	f.StringVar(&common.Kubeconfig, "kubeconfig", "", "find the cluster by this file; default $KUBECONFIG, else the pod's service account")
+	f.StringVar(&common.TLS.Cert, "tls-cert", "", "serve "+door+" with this PEM certificate; reloaded when it changes")
+	f.StringVar(&common.TLS.Key, "tls-key", "", "the certificate's PEM key")
+	f.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&common.LogFormat, "log-format", "text", strings.Join(LogFormats(), " or "))
+	f.BoolVar(&common.Version, "version", false, "print the version and exit")
+	return f
+}
+
+// Problem notes what is wrong with a command line: the flag, its value and what is
+// legal.
+func (f *Flags) Problem(format string, args ...any) {
+	f.problems = append(f.problems, fmt.Errorf(format, args...))
+}
+
+// Read reads a command line, with the environment where it is silent. Its error is
+// about flags that there are not; it is pflag.ErrHelp when the help was asked for.
+func (f *Flags) Read(args []string, getenv func(string) string) error {
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	o := f.common
+	if !f.Changed("redis-url") {
+		o.RedisURL = getenv(redisURLVariable)
+	}
+	if o.Kubeconfig == "" {
+		o.Kubeconfig = getenv("KUBECONFIG")
+	}
+	var err error
+	if o.LogLevel, err = ParseLevel(f.level); err != nil {
+		f.Problem("--log-level is %q; it must be debug, info, warn or error", f.level)
+	}
+	if f.NArg() > 0 {
+		f.Problem("argument %q is not a flag, and there is nothing else", f.Arg(0))
+	}
+	f.CheckAddress("http-address", o.HTTPAddress)
+	if (o.TLS.Cert == "") != (o.TLS.Key == "") {
+		f.Problem("--tls-cert is %q and --tls-key is %q; both must be set, or neither", o.TLS.Cert, o.TLS.Key)
+	}
+	if formats := LogFormats(); !slices.Contains(formats, o.LogFormat) {
+		f.Problem("--log-format is %q; it must be %s", o.LogFormat, strings.Join(formats, " or "))
+	}
+	if err := checkRedisURL(o.RedisURL); err != nil {
+		f.Problem("--redis-url: %w", err)
+	}
+	return nil
+}
+
+// CheckAddress notes an address that nobody can listen on.
+func (f *Flags) CheckAddress(flag, address string) {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		f.Problem("--%s is %q; it must be HOST:PORT or :PORT, the port from 0 (any) to 65535", flag, address)
+	}
+}
+
+// CheckDistinct notes that two addresses are one.
+func (f *Flags) CheckDistinct(flag, address string) {
+	if address == f.common.HTTPAddress && !strings.HasSuffix(address, ":0") {
+		f.Problem("--%s and --http-address are both %q; they must differ", flag, address)
+	}
+}
+
+// Err is everything that is wrong with the command line, in a stable order.
+func (f *Flags) Err() error {
+	slices.SortFunc(f.problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(f.problems...)
+}
+
+// checkRedisURL lets the store judge a URL. A store connects on first use, so
+// nothing happens on the network.
+func checkRedisURL(url string) error {
+	if url == "" {
+		return nil
+	}
+	store, err := redisstore.Open(url, redisstore.Options{Instance: "check"})
+	if err != nil {
+		return err
+	}
+	return store.Close()
+}
