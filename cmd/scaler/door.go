@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -14,13 +13,9 @@ import (
 	"github.com/dashpot-project/dashpot/pkg/externalscaler"
 )
 
-const (
-	// readyPoll is how often a process that starts looks whether it is ready.
-	readyPoll = 200 * time.Millisecond
-	// drainTimeout bounds how long calls under way may take after SIGTERM. Every one
-	// has a deadline of 2 s; only a client that does not read takes longer.
-	drainTimeout = 10 * time.Second
-)
+// drainTimeout bounds how long calls under way may take after SIGTERM. Every one has a
+// deadline of 2 s; only a client that does not read takes longer.
+const drainTimeout = 10 * time.Second
 
 // door is the gRPC server's life. KEDA's round robin knows nothing of readiness:
 // it calls every address that accepts connections. So none is accepted before the
@@ -36,7 +31,7 @@ type door struct {
 // run opens the door when the process is ready, and closes it when the context
 // ends.
 func (d door) run(ctx context.Context) error {
-	if !d.await(ctx) {
+	if !d.probes.Await(ctx, d.log) {
 		return nil
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", d.address)
@@ -58,29 +53,4 @@ func (d door) run(ctx context.Context) error {
 	defer cancel()
 	externalscaler.Stop(ctx, d.server)
 	return nil
-}
-
-// await returns true when the process is ready, and false if the context ends
-// before. What is missing is logged when it changes.
-func (d door) await(ctx context.Context) bool {
-	ticker := time.NewTicker(readyPoll)
-	defer ticker.Stop()
-	var last string
-	for {
-		err := d.probes.Ready(ctx)
-		switch {
-		case err == nil:
-			return true
-		case errors.Is(ctx.Err(), context.Canceled):
-			return false
-		case err.Error() != last:
-			last = err.Error()
-			d.log.Warn("not ready", "reason", last)
-		}
-		select {
-		case <-ctx.Done():
-			return false
-		case <-ticker.C:
-		}
-	}
 }

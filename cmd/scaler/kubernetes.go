@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
 	"github.com/dashpot-project/dashpot/internal/process"
@@ -19,11 +20,12 @@ import (
 type kubernetes struct {
 	clients  *cluster.Clients
 	observer *cluster.Observer
+	policies *cluster.Policies
 	events   *cluster.Events
 }
 
 // observe finds the cluster that the options ask for. It does not talk to it.
-func observe(o options, log *slog.Logger) (kubernetes, error) {
+func observe(o options, parser cluster.PolicyParser, log *slog.Logger) (kubernetes, error) {
 	if o.observe == observeOff {
 		return kubernetes{}, nil
 	}
@@ -43,8 +45,12 @@ func observe(o options, log *slog.Logger) (kubernetes, error) {
 	if err != nil {
 		return kubernetes{}, err
 	}
+	policies, err := cluster.NewPolicies(clients, parser, cluster.PoliciesOptions{Lazy: true})
+	if err != nil {
+		return kubernetes{}, err
+	}
 	events := cluster.NewEvents(clients.Kubernetes, "dashpot", observer.Reference, log)
-	return kubernetes{&clients, observer, events}, nil
+	return kubernetes{&clients, observer, policies, events}, nil
 }
 
 // view is the observer for the evaluator.
@@ -78,7 +84,10 @@ func (k kubernetes) run(ctx context.Context) error {
 	if k.observer == nil {
 		return nil
 	}
-	return k.observer.Run(ctx)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return k.observer.Run(ctx) })
+	group.Go(func() error { return k.policies.Run(ctx) })
+	return group.Wait()
 }
 
 // tell writes events until the context ends.
@@ -90,7 +99,7 @@ func (k kubernetes) tell(ctx context.Context) error {
 }
 
 // identity names the cluster; nil if none is observed.
-func (k kubernetes) identity() process.Identity {
+func (k kubernetes) identity() process.ClusterIdentity {
 	if k.clients == nil {
 		return nil
 	}
@@ -98,4 +107,9 @@ func (k kubernetes) identity() process.Identity {
 }
 
 // metrics finds StabilizedMetrics; nil if no cluster is observed.
-func (k kubernetes) metrics() externalscaler.Metrics { return nil }
+func (k kubernetes) metrics() externalscaler.Metrics {
+	if k.policies == nil {
+		return nil
+	}
+	return k.policies
+}

@@ -29,7 +29,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	}
 	triggers := source.New(source.Options{})
 	defer triggers.Close()
-	view, err := observe(o, log)
+	view, err := observe(o, policy.Parser{Sources: triggers}, log)
 	if err != nil {
 		return err
 	}

@@ -223,7 +223,7 @@ func TestRun(t *testing.T) {
 
 	s.want("GET", "/v1/policies/shop/worker", 200, `"replicas": 8`)
 	s.want("GET", "/v1/policies", 200, `"OpenLoop"`)
-	s.want("GET", "/metrics", 200, `dashpot_policy_decided_replicas{namespace="shop",record="jobs",scaledobject="worker"} 8`)
+	s.want("GET", "/metrics", 200, `dashpot_policy_decided_replicas{kind="ScaledObject",name="worker",namespace="shop",record="jobs"} 8`)
 	s.want("GET", "/metrics", 200, `dashpot_rpc_duration_seconds_count{code="OK",method="/externalscaler.ExternalScaler/GetMetrics"} 1`)
 	s.want("DELETE", "/v1/policies/shop/worker", 200, `"forgotten": 1`)
 

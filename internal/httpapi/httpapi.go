@@ -50,13 +50,15 @@ type api struct {
 	log      *slog.Logger
 }
 
-// New returns the handler of /v1/. Failures that are not the caller's go to log.
+// New returns the handler of /v1/, which knows no pokes if poke is nil. Failures that are not the caller's go to log.
 func New(policies Policies, poke Poke, log *slog.Logger) http.Handler {
 	a := &api{http.NewServeMux(), policies, poke, log}
 	a.handle("GET /v1/policies", a.list)
 	a.handle("GET /v1/policies/{namespace}/{name}", a.show)
 	a.handle("DELETE /v1/policies/{namespace}/{name}", a.forget)
-	a.handle("POST /v1/poke/{namespace}/{name}", a.pokeObject)
+	if poke != nil {
+		a.handle("POST /v1/poke/{namespace}/{name}", a.pokeObject)
+	}
 	sameOrigin := http.NewCrossOriginProtection()
 	sameOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		a.write(w, http.StatusForbidden, failure{"a page of another origin may not do this"})

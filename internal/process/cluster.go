@@ -29,8 +29,8 @@ func ClusterConfig(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-// Identity names a cluster, as cluster.Clients does.
-type Identity interface {
+// ClusterIdentity names a cluster, as cluster.Clients does.
+type ClusterIdentity interface {
 	InstanceID(ctx context.Context) (string, error)
 }
 
@@ -38,7 +38,7 @@ type Identity interface {
 // options say, or the cluster's identity, for which it asks until the cluster answers:
 // with a guess, the replicas would not meet. probes say meanwhile why the process is
 // not ready. cluster is nil if the process knows none. The error is the context's.
-func Instance(ctx context.Context, o Options, cluster Identity, probes *Probes) (string, error) {
+func Instance(ctx context.Context, o Options, cluster ClusterIdentity, probes *Probes) (string, error) {
 	switch {
 	case o.Instance != "":
 		return o.Instance, nil

@@ -59,7 +59,7 @@ func (l *DecisionLog) Decided(d scaling.Decision) {
 		return
 	}
 	attrs := []any{
-		slog.String("namespace", d.Key.Namespace), slog.String("name", d.Key.Name), slog.String("record", d.Key.Record),
+		slog.String("kind", d.Key.Kind), slog.String("namespace", d.Key.Namespace), slog.String("name", d.Key.Name), slog.String("record", d.Key.Record),
 		slog.String("mode", string(d.Mode)), slog.String("outcome", outcome(d)), slog.String("reason", d.Why()),
 	}
 	if d.Err == nil {

@@ -35,7 +35,7 @@ func TestDecisionLogTellsChangesOnly(t *testing.T) {
 			change func(*scaling.Decision)
 			want   string // of the one line; empty for none
 		}{
-			{"the first", func(*scaling.Decision) {}, "level=INFO msg=decision namespace=shop name=worker record=jobs mode=stabilised outcome=served"},
+			{"the first", func(*scaling.Decision) {}, "level=INFO msg=decision kind=ScaledObject namespace=shop name=worker record=jobs mode=stabilised outcome=served"},
 			{"the same", func(*scaling.Decision) {}, ""},
 			{"another wish, the same count", func(d *scaling.Decision) { d.Recommended = 2 }, ""},
 			{"another count", func(d *scaling.Decision) { d.Replicas = 4 }, "replicas=4 current=2 active=true"},

@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,6 +22,7 @@ type Metrics struct {
 	decisions *prometheus.CounterVec
 	store     *prometheus.HistogramVec
 	source    *prometheus.HistogramVec
+	requests  *prometheus.HistogramVec
 }
 
 // NewMetrics returns metrics with a registry of their own.
@@ -37,15 +39,16 @@ func NewMetrics() *Metrics {
 			Name: "dashpot_decisions_total",
 			Help: "Decisions by what became of them: served, held (the count is kept because of a fault) or error.",
 		}, []string{"mode", "outcome"}),
-		store:  histogram("dashpot_store_duration_seconds", "How long the store took.", "operation", "result"),
-		source: histogram("dashpot_source_read_duration_seconds", "How long reads took, of all triggers of one server at once.", "result"),
+		store:    histogram("dashpot_store_duration_seconds", "How long the store took.", "operation", "result"),
+		source:   histogram("dashpot_source_read_duration_seconds", "How long reads took, of all triggers of one server at once.", "result"),
+		requests: histogram("dashpot_metric_request_duration_seconds", "How long requests for an external metric took.", "code"),
 	}
 	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "dashpot_build_info", Help: "Always 1.", ConstLabels: prometheus.Labels{"version": Version()},
 	}, func() float64 { return 1 })
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
-		m.rpcs, m.decisions, m.store, m.source,
+		m.rpcs, m.decisions, m.store, m.source, m.requests,
 	)
 	return m
 }
@@ -58,6 +61,11 @@ func (m *Metrics) Handler() http.Handler {
 // RPC counts a finished call of a gRPC server.
 func (m *Metrics) RPC(method string, code codes.Code, took time.Duration) {
 	m.rpcs.WithLabelValues(method, code.String()).Observe(took.Seconds())
+}
+
+// Served counts a request for an external metric that was answered with an HTTP status.
+func (m *Metrics) Served(status int, took time.Duration) {
+	m.requests.WithLabelValues(strconv.Itoa(status)).Observe(took.Seconds())
 }
 
 // Decided counts a decision.

@@ -41,7 +41,7 @@ func TestPolicyGaugesFollowTheDecisions(t *testing.T) {
 	var decisions []scaling.Decision
 	m := NewMetrics()
 	m.ShowPolicies(func() []scaling.Decision { return decisions })
-	const labels = `{namespace="shop",record="jobs",scaledobject="worker"}`
+	const labels = `{kind="ScaledObject",name="worker",namespace="shop",record="jobs"}`
 
 	decisions = []scaling.Decision{jobs(func(*scaling.Decision) {})}
 	wantSamples(t, scrape(t, m),

@@ -21,7 +21,7 @@ type policyCollector struct {
 
 func newPolicyCollector(decisions func() []scaling.Decision) *policyCollector {
 	gauge := func(name, help string) *prometheus.Desc {
-		return prometheus.NewDesc("dashpot_policy_"+name, help, []string{"namespace", "scaledobject", "record"}, nil)
+		return prometheus.NewDesc("dashpot_policy_"+name, help, []string{"namespace", "kind", "name", "record"}, nil)
 	}
 	return &policyCollector{
 		decisions:   decisions,
@@ -47,7 +47,7 @@ func (c *policyCollector) Describe(descs chan<- *prometheus.Desc) {
 func (c *policyCollector) Collect(samples chan<- prometheus.Metric) {
 	for _, d := range latest(c.decisions()) {
 		send := func(desc *prometheus.Desc, value float64) {
-			samples <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, d.Key.Namespace, d.Key.Name, d.Key.Record)
+			samples <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, d.Key.Namespace, d.Key.Kind, d.Key.Name, d.Key.Record)
 		}
 		send(c.failing, flag(d.Err != nil))
 		send(c.degraded, flag(d.Degraded))
@@ -68,14 +68,14 @@ func (c *policyCollector) Collect(samples chan<- prometheus.Metric) {
 }
 
 // labels is what tells one policy's series from another's.
-type labels struct{ namespace, name, record string }
+type labels struct{ namespace, kind, name, record string }
 
 // latest keeps the newest decision of each set of labels: an object that was
 // pointed at another workload has two keys for a while.
 func latest(decisions []scaling.Decision) map[labels]scaling.Decision {
 	newest := make(map[labels]scaling.Decision, len(decisions))
 	for _, d := range decisions {
-		id := labels{d.Key.Namespace, d.Key.Name, d.Key.Record}
+		id := labels{d.Key.Namespace, d.Key.Kind, d.Key.Name, d.Key.Record}
 		if old, ok := newest[id]; !ok || !d.At.Before(old.At) {
 			newest[id] = d
 		}

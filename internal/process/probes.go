@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,9 @@ import (
 // probeTimeout ends a check before the kubelet's own default of 1 s does, so that
 // the answer says which check it was.
 const probeTimeout = 900 * time.Millisecond
+
+// readyPoll is how often a process that starts looks whether it is ready.
+const readyPoll = 200 * time.Millisecond
 
 // ErrDraining is why a process that is ending is not ready.
 var ErrDraining = errors.New("shutting down")
@@ -74,6 +78,31 @@ func (p *Probes) Ready(ctx context.Context) error {
 		}
 	}
 	return errors.Join(reasons...)
+}
+
+// Await returns true when the process is ready, and false if the context ends before.
+// What is missing is logged when it changes.
+func (p *Probes) Await(ctx context.Context, log *slog.Logger) bool {
+	ticker := time.NewTicker(readyPoll)
+	defer ticker.Stop()
+	var last string
+	for {
+		err := p.Ready(ctx)
+		switch {
+		case err == nil:
+			return true
+		case errors.Is(ctx.Err(), context.Canceled):
+			return false
+		case err.Error() != last:
+			last = err.Error()
+			log.Warn("not ready", "reason", last)
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ticker.C:
+		}
+	}
 }
 
 // Register serves the probes as /healthz and /readyz.

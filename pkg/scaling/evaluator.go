@@ -105,7 +105,10 @@ func (e *Evaluator) decide(ctx context.Context, req Request) Decision {
 
 // refuse is the decision where nothing is known to decide on.
 func refuse(q question, err error) Decision {
-	return Decision{Key: q.key, Mode: q.policy.mode(), At: time.Now(), Decider: -1, Err: err, Warnings: q.policy.Warnings}
+	return Decision{
+		Key: q.key, Mode: q.policy.mode(), At: time.Now(), Native: q.obs.Native, Decider: -1,
+		Err: err, Warnings: q.policy.Warnings,
+	}
 }
 
 // unservable returns why an otherwise good policy cannot serve this object.

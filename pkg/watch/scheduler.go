@@ -99,8 +99,8 @@ func (w *Watcher) plan(s *stream, now time.Time) {
 func (w *Watcher) nextTick(s *stream, now time.Time) time.Time {
 	// One interval more than has passed since the stream's first tick: before that,
 	// what is left is less than one.
-	passed := now.Sub(w.epoch) - s.phase + w.options.Interval
-	return w.epoch.Add(s.phase + passed.Truncate(w.options.Interval))
+	passed := now.Sub(w.epoch) - s.phase + s.interval
+	return w.epoch.Add(s.phase + passed.Truncate(s.interval))
 }
 
 func (w *Watcher) wakeUp() {

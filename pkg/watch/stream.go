@@ -22,11 +22,12 @@ type stream struct {
 	gone bool
 
 	// due is when the scheduler has to look at it, index its place in the heap or
-	// -1. phase is its place within an interval, the same for all its life.
-	due     time.Time
-	index   int
-	phase   time.Duration
-	expires time.Time
+	// -1. phase is its place within an interval between reads, the same for all its life.
+	due      time.Time
+	index    int
+	interval time.Duration
+	phase    time.Duration
+	expires  time.Time
 
 	// known is false until the first evaluation.
 	known     bool

@@ -25,7 +25,8 @@ type Evaluator interface {
 
 // Options tune a Watcher. The zero value of each field means its default.
 type Options struct {
-	// Interval is how often the triggers of an inactive policy are read; 1 s.
+	// Interval is how often the triggers of an inactive policy are read, unless one of
+	// them is costly, when it is the policy's; 1 s.
 	Interval time.Duration
 	// Check is how often an active policy is evaluated, to learn that it no longer
 	// is, give or take a tenth; 5 s.
@@ -146,7 +147,8 @@ func (w *Watcher) open(ref scaling.Ref, policy *scaling.Policy) (s *stream, ok b
 		return nil, false
 	}
 	s = newStream(ref, policy)
-	s.phase = w.options.Interval / slots * time.Duration(slots*w.options.Random())
+	s.interval = w.intervalOf(policy)
+	s.phase = s.interval / slots * time.Duration(slots*w.options.Random())
 	s.expires = now.Add(w.about(w.options.Life))
 	name := objectName{ref.Namespace, ref.Name}
 	if w.objects[name] == nil {
@@ -155,6 +157,16 @@ func (w *Watcher) open(ref scaling.Ref, policy *scaling.Policy) (s *stream, ok b
 	w.objects[name].streams[s] = struct{}{}
 	w.plan(s, now)
 	return s, true
+}
+
+// intervalOf is how often the triggers of a policy are read while it is inactive.
+func (w *Watcher) intervalOf(policy *scaling.Policy) time.Duration {
+	for _, trigger := range policy.Triggers {
+		if trigger.Costly {
+			return max(w.options.Interval, policy.Interval)
+		}
+	}
+	return w.options.Interval
 }
 
 // close forgets a stream. What is still being read or evaluated for it is dropped

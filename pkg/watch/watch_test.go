@@ -45,6 +45,22 @@ func TestOnlyAValueAboveTheThresholdIsEvaluated(t *testing.T) {
 	})
 }
 
+// A server that costs much to ask is asked at the policy's own interval: every 15 s,
+// at half of it by the phase.
+func TestACostlySourceIsReadAtItsInterval(t *testing.T) {
+	run(t, exact(), func(b *bench) {
+		p := policyOf("prometheus/requests")
+		p.Triggers[0].Costly, p.Interval = true, 15*time.Second
+		c := b.watch("worker", p)
+		b.at(30)
+		b.want("read", &b.reads, 7.5, 22.5)
+		b.set(func() { b.queues["prometheus/requests"] = 1 })
+		b.at(38)
+		b.want("read", &b.reads, 7.5, 22.5, 37.5)
+		b.want("announced", &c.heard, 37.5)
+	})
+}
+
 // What cannot be read is not work, and not a reason to stop reading.
 func TestAFailingSourceIsReadOn(t *testing.T) {
 	run(t, exact(), func(b *bench) {

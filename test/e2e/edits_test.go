@@ -6,10 +6,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/dashpot-project/dashpot/test/e2e/cluster/scenario"
 )
 
 // testTwoTriggersEdited: two triggers of ours in one ScaledObject, and listLength goes
@@ -17,60 +20,60 @@ import (
 func testTwoTriggersEdited(t *testing.T) {
 	w := newWorkload(t, env.pair, 0)
 	metadata := map[string]string{"cooldownPeriod": "60", "behavior": jumpUp + "\nscaleDown: {stabilizationWindowSeconds: 60}"}
-	w.queue("first", 100)
-	w.queue("second", 30)
+	w.Queue("first", 100)
+	w.Queue("second", 30)
 	both := func(listLength string) object {
 		first := maps.Clone(metadata)
 		first["listLength"] = listLength
 		return stabilised(w.dashpot("first", first), w.dashpot("second", metadata))
 	}
-	r := w.record()
+	r := w.Record()
 	w.apply(both("5"))
-	w.await(20, time.Minute)
-	w.expect(r, 0, 1, 20)
+	w.Await(20, time.Minute)
+	w.Expect(r, 0, 1, 20)
 	for _, listLength := range []string{"50", "5"} {
 		w.apply(both(listLength))
 		time.Sleep(15 * time.Second)
-		w.expect(r, 0, 1, 20)
+		w.Expect(r, 0, 1, 20)
 	}
-	w.queue("first", 0)
-	w.await(6, 2*time.Minute) // the second trigger's
-	w.expect(r, 0, 1, 20, 6)
+	w.Queue("first", 0)
+	w.Await(6, 2*time.Minute) // the second trigger's
+	w.Expect(r, 0, 1, 20, 6)
 }
 
 // testModesSwitched goes from pass-through to stabilised and back under load: the count
 // stays, and the window remembers what came before the switch.
 func testModesSwitched(t *testing.T) {
 	w := newWorkload(t, env.pair, 0)
-	w.queue("jobs", 100)
+	w.Queue("jobs", 100)
 	window := map[string]string{"cooldownPeriod": "60", "behavior": jumpUp + "\nscaleDown: {stabilizationWindowSeconds: 60}"}
-	r := w.record()
+	r := w.Record()
 	w.apply(stabilised(w.dashpot("jobs", nil)))
-	w.await(20, time.Minute)
+	w.Await(20, time.Minute)
 	for _, metadata := range []map[string]string{window, nil, window} {
 		w.apply(stabilised(w.dashpot("jobs", metadata)))
 		time.Sleep(10 * time.Second)
-		w.expect(r, 0, 1, 20)
+		w.Expect(r, 0, 1, 20)
 	}
-	w.queue("jobs", 25)
+	w.Queue("jobs", 25)
 	fell := time.Now()
-	at := w.await(5, 2*time.Minute)
+	at := w.Await(5, 2*time.Minute)
 	if held := at.Sub(fell); held < 57*time.Second {
 		t.Errorf("20 was held for %v after the queue fell, want the window of 60s", held)
 	}
-	w.expect(r, 0, 1, 20, 5)
+	w.Expect(r, 0, 1, 20, 5)
 }
 
 // remade deletes and makes the ScaledObject again within 5 s while 12 replicas work.
 func remade(t *testing.T, p *pair, disturb func()) {
 	w := newWorkload(t, p, 12)
-	w.queue("jobs", 60)
+	w.Queue("jobs", 60)
 	o := stabilised(w.dashpot("jobs", map[string]string{"cooldownPeriod": "20", "behavior": "scaleDown: {stabilizationWindowSeconds: 20}"}))
 	w.apply(o)
-	r := w.record()
-	w.steady(r, 12, 10*time.Second)
-	objects := env.cluster.Dynamic.Resource(scaledObjects).Namespace(w.namespace)
-	if err := objects.Delete(t.Context(), worker, metav1.DeleteOptions{}); err != nil {
+	r := w.Record()
+	w.Steady(r, 10*time.Second, 12)
+	objects := env.cluster.Dynamic.Resource(scaledObjects).Namespace(w.Namespace)
+	if err := objects.Delete(t.Context(), scenario.Worker, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	disturb()
@@ -84,7 +87,7 @@ func remade(t *testing.T, p *pair, disturb func()) {
 		}
 	}
 	w.apply(o)
-	w.steady(r, 12, 30*time.Second)
+	w.Steady(r, 30*time.Second, 12)
 }
 
 func testObjectsMadeAgain(t *testing.T) { remade(t, env.pair, func() {}) }
@@ -94,13 +97,16 @@ func testObjectsMadeAgainKilled(t *testing.T) {
 	remade(t, p, func() { p.killBoth(t) })
 }
 
-// testExamplesApply applies every example to the real API server.
+// testExamplesApply applies every example that is for KEDA to the real API server.
 func testExamplesApply(t *testing.T) {
 	files, err := filepath.Glob("../../examples/*/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no examples: %v", err)
 	}
 	for _, file := range files {
+		if strings.HasPrefix(filepath.Base(filepath.Dir(file)), "native-") { // of the other door
+			continue
+		}
 		namespace, err := env.cluster.CreateNamespace(t.Context(), "example")
 		if err != nil {
 			t.Fatal(err)
@@ -112,7 +118,7 @@ func testExamplesApply(t *testing.T) {
 		if err := env.cluster.Apply(t.Context(), namespace, string(manifest)); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
-		w := &workload{t: t, namespace: namespace}
+		w := &workload{Workload: &scenario.Workload{T: t, Namespace: namespace}}
 		w.remove()
 	}
 }
