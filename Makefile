@@ -11,12 +11,13 @@ RECONCILES ?= 10000000
 # Whether what encode calls unreachable is tried with every value or with the two ends.
 ENCODE ?= full
 LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
+CONTROLLER_GEN := $(GO) tool -modfile=tools/go.mod controller-gen
 
 # The race detector is written in C.
 export CGO_ENABLED = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test conformance mutants e2e cluster lint fmt fuzz bench verify
+.PHONY: help demo build test conformance mutants e2e cluster generate lint fmt fuzz bench verify
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +50,9 @@ e2e: ## Run against a real API server, HPA controller, KEDA and Redis
 cluster: ## Start what e2e runs against, with two scalers, until Ctrl-C
 	$(GO) run ./test/e2e/cmd/cluster
 
+generate: ## Generate the CRD and the copying code of pkg/apis
+	$(CONTROLLER_GEN) object crd paths=./pkg/apis/... output:crd:dir=charts/dashpot/crds
+
 lint: ## Run the linters of .golangci.yml
 	$(LINT) run
 	$(LINT) run --build-tags e2e ./test/...
@@ -71,7 +75,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (60s)
 bench: ## Run every benchmark once
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-verify: ## Check formatting, vet, module files and linters, and change nothing
+verify: ## Check formatting, vet, module files, generated files and linters, and change nothing
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 		if [ -n "$$unformatted" ]; then echo "not formatted: $$unformatted"; exit 1; fi
 	$(GO) vet ./...
@@ -80,4 +84,5 @@ verify: ## Check formatting, vet, module files and linters, and change nothing
 	$(GO) mod tidy -diff
 	cd test/conformance && $(GO) mod tidy -diff
 	cd tools && $(GO) mod tidy -diff
+	$(GO) test -count 1 -run TestGeneratedIsCurrent ./pkg/apis/...
 	$(MAKE) lint

@@ -27,6 +27,7 @@ var documented = map[string][]string{
 	"redis-streams":          {"redis-streams", "connection"},
 	"redis-cluster-streams":  {"redis-streams", "connection"},
 	"redis-sentinel-streams": {"redis-streams", "connection", "sentinel"},
+	"prometheus":             {"prometheus"},
 }
 
 // tables are the keys of every table of triggers.md, by the name in its markers.
@@ -38,6 +39,7 @@ func tables(types *source.Table) map[string][]metadata.Key {
 		"redis-streams": without(stream, list),
 		"connection":    without(list, without(list, stream)),
 		"sentinel":      without(types.Keys("redis-sentinel"), list),
+		"prometheus":    types.Keys("prometheus"),
 	}
 }
 

@@ -122,7 +122,10 @@ func TestOneLeads(t *testing.T) {
 		for _, name := range []string{"a", "b", "c"} {
 			leave[name] = e.candidate(t, name)
 		}
-		time.Sleep(time.Hour)
+		time.Sleep(10 * time.Minute)
+		visitor := e.candidate(t, "visitor")
+		time.Sleep(time.Second)
+		visitor() // it has led nobody, and leaves the Lease to its holder
 		for term := 1; term <= 3; term++ {
 			if n := e.termsSoFar(); n != term {
 				t.Fatalf("there were terms of %v, want %d", e.terms, term)

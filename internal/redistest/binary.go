@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/dashpot-project/dashpot/internal/redistest/distribution"
 )
 
 // binaryVariable names the server to use, ahead of everything else.
@@ -53,4 +55,29 @@ func findBinary() (string, error) {
 			fmt.Errorf("fetching the distribution's package did not work either: %w", err))
 	}
 	return path, nil
+}
+
+// products are the servers that distributions package, the likelier first.
+var products = []string{"redis", "valkey"}
+
+// fromDistribution fetches a server and its client. On Debian the client's package
+// holds the server's program too.
+func fromDistribution() (string, error) {
+	var packages []distribution.Package
+	for _, product := range products {
+		packages = append(packages, distribution.Package{
+			Name: product + "-server", Parts: []string{product + "-tools"},
+			Programs: []string{product + "-server", product + "-cli"},
+		})
+	}
+	dir, err := distribution.Fetch("redis", packages...)
+	if err != nil {
+		return "", err
+	}
+	for _, product := range products {
+		if server := filepath.Join(dir, product+"-server"); exists(server) {
+			return server, nil
+		}
+	}
+	return "", fmt.Errorf("no server in %s", dir)
 }

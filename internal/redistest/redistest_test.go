@@ -111,26 +111,3 @@ func TestSentinelFailsOver(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestNeeded(t *testing.T) {
-	t.Parallel()
-	graph := `redis-server
-  PreDepends: init-system-helpers
-  Depends: redis-tools
-redis-tools
-  Depends: libc6
- |Depends: liblzf1
-  Depends: <virtual>
-  Depends: adduser
-liblzf1
-  Depends: libc6
-libc6
-  Depends: libgcc-s1
-adduser
-  Depends: libpam
-`
-	want := []string{"redis-server", "redis-tools", "liblzf1"}
-	if got := needed("redis-server", graph); !slices.Equal(got, want) {
-		t.Errorf("needed %v, want %v", got, want)
-	}
-}

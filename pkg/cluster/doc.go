@@ -4,7 +4,8 @@
 // so in its transform, so that what stays in memory is a handful of fields per
 // object: no pod templates, no managedFields, no status that nobody reads.
 //
-// Observer is the scaling.Observer over those informers; OpenLoop is the one for
-// a process without a cluster. Events tells users on their ScaledObject when a
+// Observer is the scaling.Observer over those informers, either of what KEDA scales
+// or of native HPAs; OpenLoop is the one for a process without a cluster. Policies are
+// those that StabilizedMetrics and the Secrets they name ask for. Events tells users on their ScaledObject when a
 // policy of theirs cannot be followed.
 package cluster

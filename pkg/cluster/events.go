@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -30,9 +31,9 @@ const (
 	writeTimeout = 10 * time.Second
 )
 
-// Events tells users on their ScaledObject when a metric's policy cannot be
-// followed, and when it can be again. It writes on transitions only; what is well
-// from the start is not worth a word.
+// Events tells users on their ScaledObject or StabilizedMetric when a metric's policy
+// cannot be followed, or comes to nothing, and when it is followed again. It writes on
+// transitions only; what is well from the start is not worth a word.
 type Events struct {
 	writer eventWriter
 	log    *slog.Logger
@@ -62,8 +63,8 @@ type trouble struct {
 }
 
 // NewEvents returns Events that are written through client in the name of
-// component, about the objects that reference finds: Observer.Reference. What
-// keeps an Event from being written is logged.
+// component, about the objects that reference finds: Observer.Reference or
+// Policies.Reference. What keeps an Event from being written is logged.
 func NewEvents(client kubernetes.Interface, component string, reference func(scaling.Ref) corev1.ObjectReference, log *slog.Logger) *Events {
 	return &Events{
 		writer:   eventWriter{client: client, component: component, reference: reference},
@@ -103,8 +104,12 @@ func (e *Events) Report(d scaling.Decision) {
 }
 
 // Run writes the Events until the context ends, and returns nil then. What is not
-// written by that time is dropped.
+// written by that time is dropped, and all that was told is forgotten: where one of
+// several replicas runs it, another one goes on. So is, when it begins, what was
+// reported long before: another one has seen to it.
 func (e *Events) Run(ctx context.Context) error {
+	e.forget(eventSpacing)
+	defer e.forget(0)
 	limiter := flowcontrol.NewTokenBucketRateLimiter(eventRate, eventBurst)
 	for {
 		about, n, wait := e.due(time.Now())
@@ -125,6 +130,14 @@ func (e *Events) Run(ctx context.Context) error {
 		}
 		timer.Stop()
 	}
+}
+
+// forget drops what nobody has asked for lately.
+func (e *Events) forget(quiet time.Duration) {
+	now := time.Now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	maps.DeleteFunc(e.troubles, func(_ subject, t *trouble) bool { return now.Sub(t.seen) >= quiet })
 }
 
 // due finds something to tell. If there is nothing yet, wait says for how long; it

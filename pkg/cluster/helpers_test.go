@@ -12,11 +12,14 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/yaml"
+
+	"github.com/dashpot-project/dashpot/pkg/apis/v1alpha1"
 )
 
 var (
 	scaledObjectsGVR = schema.GroupVersionResource{Group: kedaGroup, Version: kedaVersion, Resource: "scaledobjects"}
 	scaledJobsGVR    = schema.GroupVersionResource{Group: kedaGroup, Version: kedaVersion, Resource: "scaledjobs"}
+	metricsGVR       = v1alpha1.GroupVersion.WithResource(v1alpha1.Resource)
 )
 
 // fakes are the fake API servers behind the clients.
@@ -26,7 +29,7 @@ type fakes struct {
 }
 
 func newFakes(objects ...runtime.Object) fakes {
-	kinds := map[schema.GroupVersionResource]string{scaledObjectsGVR: "ScaledObjectList", scaledJobsGVR: "ScaledJobList"}
+	kinds := map[schema.GroupVersionResource]string{scaledObjectsGVR: "ScaledObjectList", scaledJobsGVR: "ScaledJobList", metricsGVR: "StabilizedMetricList"}
 	var core, custom []runtime.Object
 	for _, o := range objects {
 		if _, ok := o.(*unstructured.Unstructured); ok {

@@ -13,7 +13,9 @@ import (
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
 
-// hpa is what is used of a HorizontalPodAutoscaler that KEDA writes.
+const kindHPA = "HorizontalPodAutoscaler"
+
+// hpa is what is used of a HorizontalPodAutoscaler, of one that KEDA writes all.
 type hpa struct {
 	metav1.ObjectMeta
 	metrics   []hpaMetric
@@ -27,36 +29,50 @@ type hpa struct {
 
 // hpaMetric is one External metric.
 type hpaMetric struct {
-	// name is the metric's without KEDA's prefix, trigger the index in that prefix.
+	// name is the metric's, of KEDA's without the prefix, trigger the index in that
+	// prefix.
 	name    string
 	trigger int
-	// target is the AverageValue target; 0 if the target is of type Value.
+	// target is the AverageValue target; 0 if the target is a Value.
 	target algorithm.Milli
 	value  bool
 }
 
+// newHPA keeps of the metrics those that have KEDA's prefix.
 func newHPA(h *autoscalingv2.HorizontalPodAutoscaler) *hpa {
-	kept := &hpa{ObjectMeta: identity(h), opaque: opaqueness(h.Spec.Behavior)}
+	kept := commonOf(h)
+	for _, m := range externalMetrics(h) {
+		if trigger, name, ok := cutTriggerPrefix(m.name); ok {
+			m.name, m.trigger = name, trigger
+			kept.metrics = append(kept.metrics, m)
+		}
+	}
+	return &kept
+}
+
+// commonOf is what both doors use of an HPA, but for its metrics.
+func commonOf(h *autoscalingv2.HorizontalPodAutoscaler) hpa {
+	kept := hpa{ObjectMeta: identity(h), opaque: opaqueness(h.Spec.Behavior)}
 	kept.tolerance = algorithm.Tolerance{Down: algorithm.DefaultTolerance, Up: algorithm.DefaultTolerance}
 	if b := h.Spec.Behavior; b != nil {
 		kept.tolerance = algorithm.Tolerance{Down: toleranceOf(b.ScaleDown), Up: toleranceOf(b.ScaleUp)}
 	}
+	kept.current, kept.known = currentOf(h.Status)
+	return kept
+}
+
+// externalMetrics are the External metrics of an HPA by their full names. Its controller
+// divides by averageValue wherever that is set, whatever type the target says it has.
+func externalMetrics(h *autoscalingv2.HorizontalPodAutoscaler) []hpaMetric {
+	var found []hpaMetric
 	for _, m := range h.Spec.Metrics {
 		if m.External == nil {
 			continue
 		}
-		trigger, name, ok := cutTriggerPrefix(m.External.Metric.Name)
-		if !ok {
-			continue
-		}
-		kept.metrics = append(kept.metrics, hpaMetric{
-			name: name, trigger: trigger,
-			target: milliOf(m.External.Target.AverageValue),
-			value:  m.External.Target.Type == autoscalingv2.ValueMetricType,
-		})
+		average := m.External.Target.AverageValue
+		found = append(found, hpaMetric{name: m.External.Metric.Name, target: milliOf(average), value: average == nil})
 	}
-	kept.current, kept.known = currentOf(h.Status)
-	return kept
+	return found
 }
 
 // cutTriggerPrefix takes KEDA's trigger index off the name of a metric: s0-jobs is

@@ -44,27 +44,51 @@ func (n notice) same(other notice) bool {
 func noticeOf(d scaling.Decision) (n notice, ok bool) {
 	switch {
 	case errors.Is(d.Held, scaling.ErrBadPolicy):
-		return notice{reasonInvalidPolicy, d.Held.Error()}, true
+		return notice{reasonInvalidPolicy, oneLine(d.Held)}, true
 	case errors.Is(d.Err, scaling.ErrBadPolicy):
-		return notice{reasonInvalidPolicy, d.Err.Error()}, true
+		return notice{reasonInvalidPolicy, oneLine(d.Err)}, true
+	case d.Native || d.Key.Kind == scaling.KindStabilizedMetric:
+		return nativeNoticeOf(d)
 	case d.Held != nil:
-		return notice{reasonHeld, fmt.Sprintf("held at %d replicas: %v", d.Replicas, d.Held)}, true
+		return notice{reasonHeld, fmt.Sprintf("held at %d replicas: %s", d.Replicas, oneLine(d.Held))}, true
 	case d.Err != nil:
 		return notice{}, false
 	}
 	return notice{}, true
 }
 
+// nativeNoticeOf reads a decision that an HPA asks for itself, which has nobody else to
+// tell of it. The words are those of its worst condition, with the cure. What comes and
+// goes with the count (SwallowedByTolerance) or is the operator's to mend (Degraded) is
+// in the status only. Nothing is said while no HPA asks for the metric, or none is seen
+// to yet: that is how a metric begins.
+func nativeNoticeOf(d scaling.Decision) (n notice, ok bool) {
+	if errors.Is(d.Err, scaling.ErrUnobserved) || callerLeft(d) {
+		return notice{}, false
+	}
+	conditions := scaling.Explain(d).Conditions
+	for _, bad := range []struct {
+		kind   string
+		status bool
+	}{{"AmbiguousTarget", true}, {"ScalingActive", false}, {"ScaledToZero", true}, {"CannotWake", true}, {"HPANotTransparent", true}} {
+		for _, c := range conditions {
+			if c.Type == bad.kind && c.Status == bad.status {
+				return notice{c.Reason, c.Message}, true
+			}
+		}
+	}
+	return notice{}, true
+}
+
+// oneLine joins the parts of a joined error.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
 // event is the type, reason and message of a notice.
 func (n notice) event(metric string) (kind, reason, message string) {
 	if n.isWell() {
 		return corev1.EventTypeNormal, reasonResumed, "metric " + metric + ": the policy is followed again"
 	}
-	text := strings.ReplaceAll("metric "+metric+": "+n.text, "\n", "; ")
-	if len(text) > maxMessage {
-		text = strings.ToValidUTF8(text[:maxMessage], "")
-	}
-	return corev1.EventTypeWarning, n.reason, text
+	return corev1.EventTypeWarning, n.reason, cut("metric "+metric+": "+n.text, maxMessage)
 }
 
 // eventWriter writes Events to the API server.

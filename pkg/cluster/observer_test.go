@@ -32,13 +32,25 @@ func inCluster(t *testing.T, objects ...runtime.Object) (fakes, *Observer) {
 
 func start(t *testing.T, f fakes) *Observer {
 	t.Helper()
-	o, err := New(f.clients(), Options{})
+	return startWith(t, f, Options{})
+}
+
+func startWith(t *testing.T, f fakes, options Options) *Observer {
+	t.Helper()
+	o, err := New(f.clients(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
+	running(t, o.Run)
+	return o
+}
+
+// running runs something in the bubble for as long as the test, and lets it settle.
+func running(t *testing.T, run func(context.Context) error) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- o.Run(ctx) }()
+	go func() { done <- run(ctx) }()
 	synctest.Wait()
 	t.Cleanup(func() {
 		cancel()
@@ -46,7 +58,6 @@ func start(t *testing.T, f fakes) *Observer {
 			t.Errorf("Run: %v", err)
 		}
 	})
-	return o
 }
 
 // observe is Observe, and how long it took.

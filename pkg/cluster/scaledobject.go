@@ -41,7 +41,7 @@ type scaledObject struct {
 	paused string
 }
 
-// target is what a ScaledObject scales.
+// target is what a ScaledObject or an HPA scales.
 type target struct {
 	schema.GroupKind
 	name string

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,8 +27,8 @@ type watch struct {
 }
 
 // newWatch prepares an informer. convert makes a plain struct of an API object;
-// changed is told every object that comes or changes, as convert made it.
-func newWatch(kind string, informer cache.SharedIndexInformer, convert func(any) any, changed func(any)) (*watch, error) {
+// handler is told what comes, changes and goes, as convert made it.
+func newWatch(kind string, informer cache.SharedIndexInformer, convert func(any) any, handler cache.ResourceEventHandler) (*watch, error) {
 	w := &watch{kind: kind, informer: informer}
 	transform := func(obj any) (any, error) { return convert(obj), nil }
 	if err := informer.SetTransform(transform); err != nil {
@@ -37,15 +38,20 @@ func newWatch(kind string, informer cache.SharedIndexInformer, convert func(any)
 	if err := informer.SetWatchErrorHandlerWithContext(onError); err != nil {
 		return nil, fmt.Errorf("informer of %ss: %w", kind, err)
 	}
-	handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    changed,
-		UpdateFunc: func(_, obj any) { changed(obj) },
-	})
+	registration, err := informer.AddEventHandler(handler)
 	if err != nil {
 		return nil, fmt.Errorf("informer of %ss: %w", kind, err)
 	}
-	w.listed = handler.HasSyncedChecker()
+	w.listed = registration.HasSyncedChecker()
 	return w, nil
+}
+
+// arrivals is a handler that hands on what comes or changes.
+func arrivals(changed func(any)) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    changed,
+		UpdateFunc: func(_, obj any) { changed(obj) },
+	}
 }
 
 // converter makes a transform of a function from API object to plain struct. The
@@ -60,8 +66,24 @@ func converter[A, T any](convert func(A) T) func(any) any {
 	}
 }
 
-// find returns the struct of an object, false if none has been seen.
+// run watches until the context ends. It calls listed when the first list is known.
+func (w *watch) run(ctx context.Context, listed func()) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { w.informer.RunWithContext(ctx) })
+	select {
+	case <-w.listed.Done():
+		listed()
+	case <-ctx.Done():
+	}
+}
+
+// find returns the struct of an object, false if none has been seen. Of a kind that is
+// not watched, which is nil, none ever is.
 func find[T any](w *watch, namespace, name string) (*T, bool) {
+	if w == nil {
+		return nil, false
+	}
 	obj, ok, err := w.informer.GetStore().GetByKey(namespace + "/" + name)
 	if err != nil || !ok {
 		return nil, false

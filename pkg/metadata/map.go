@@ -148,6 +148,15 @@ func (m *Map) Warn(format string, args ...any) {
 	m.findings.warnings = append(m.findings.warnings, fmt.Sprintf(m.path+format, args...))
 }
 
+// Remark notes, as Warn does, something that is not about one key.
+func (m *Map) Remark(format string, args ...any) {
+	remark := fmt.Sprintf(format, args...)
+	if m.path != "" {
+		remark = strings.TrimSuffix(m.path, ".") + ": " + remark
+	}
+	m.findings.warnings = append(m.findings.warnings, remark)
+}
+
 // Finish accounts for the entries that were not read: one whose name is nearly that
 // of a known key is a problem, any other that is not known a warning.
 func (m *Map) Finish(known ...[]Key) {

@@ -141,7 +141,7 @@ func TestToleranceAsKubernetesReadsIt(t *testing.T) {
 			}
 		})
 	}
-	for _, text := range []string{"x", "1mu", "1000001", "-1m", "NaN", "Inf", "-", "m"} {
+	for _, text := range []string{"x", "1mu", "1000001", "-1m", "NaN", "Inf", "-", "m", ".", "9e999999999", "1e-999999999"} {
 		if p := parse(t, jobs(values{"behavior": "scaleUp: {tolerance: '" + text + "'}"})); p.Invalid == nil {
 			t.Errorf("%q is no tolerance", text)
 		}

@@ -24,11 +24,14 @@ func FuzzParse(f *testing.F) {
 		"source", "behavior", "cooldownPeriod", "interval", "minReplicaCount", "maxReplicaCount", "metricName",
 		"fallback", "shadow", "listName", "listLength", "activationListLength", "address", "host", "port",
 		"databaseIndex", "passwordFromEnv", "stream", "consumerGroup", "lagCount", "streamLength", "", "listnme",
+		"serverAddress", "query", "threshold", "activationThreshold", "namespace", "customHeaders", "ignoreNullValues",
+		"queryParameters", "source.unsafeSsl", "timeout", "authModes", "bearerTokenFromEnv", "ca", "cert", "customAuthHeader",
 	}
 	samples := []string{
 		"", "0", "5", "-1", "1e9", "0.001", "1e-10", "NaN", "Inf", "9e99", "redis", "redis-streams", "redis-lists", "a:1,b:2", "{}", "null", "[]", "true",
-		"{scaleUp: {policies: [{type: Pods, value: 1000000, periodSeconds: 1}], tolerance: 1u}, scaleDown: {selectPolicy: Disabled}}",
+		"{scaleUp: {tolerance: 9e999999999}}", "{scaleUp: {tolerance: 1e-999999999}}", "{scaleUp: {policies: [{type: Pods, value: 1000000, periodSeconds: 1}], tolerance: 1u}, scaleDown: {selectPolicy: Disabled}}",
 		"{after: 1, replicas: 1000000, behavior: static}", "&a [*a]", "a: &x {b: *x}", "..", "%2F", "\xff", "\x00",
+		"prometheus", "http://u:p@h:1/p/", "https://[::1%25a]", "sum(a)\n/ b", "70000m", "a=b,c=d=e", "bearer,custom,tls", "1.5h", "-----BEGIN X-----\n",
 	}
 	for i, key := range keys {
 		for j, sample := range samples {
@@ -59,9 +62,16 @@ func fuzzBase(n uint8) values {
 		jobs(values{"behavior": "{}"}),
 		jobs(values{"behavior": "{}", "shadow": "true"}),
 		orders(values{"consumerGroup": "g"}),
+		promql(nil),
+		promql(values{"authModes": "custom,tls", "customAuthHeader": "A", "customAuthValue": "b"}),
 		orders(values{"behavior": "{scaleDown: {policies: [{type: Pods, value: 1, periodSeconds: 15}]}}"}),
 	}
 	return bases[int(n)%len(bases)]
+}
+
+// promql is a good trigger of type prometheus with changes.
+func promql(changes values) values {
+	return with(values{"source": "prometheus", "serverAddress": "http://prom:9090", "query": "sum(jobs)", "threshold": "5"}, changes)
 }
 
 func checkNameAndTarget(t *testing.T, p *scaling.Policy) {
@@ -111,7 +121,8 @@ func randomObservation(random *rand.Rand) scaling.Observation {
 	count := func() int32 { return int32(math.Pow(1e6, random.Float64())) - 1 }
 	o := scaling.Observation{
 		OpenLoop: random.IntN(4) == 0, ToZero: random.IntN(2) == 0,
-		Spec: count(), Status: count(), Bounds: algorithm.Bounds{Min: 1 + count()/2, Max: 1 + count()},
+		Native: random.IntN(3) == 0,
+		Spec:   count(), Status: count(), Bounds: algorithm.Bounds{Min: 1 + count()/2, Max: 1 + count()},
 	}
 	if random.IntN(2) == 0 {
 		o.HPA.Target = algorithm.Milli(1 + random.Int64N(1e12))

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -73,6 +74,7 @@ func (p Parser) ParseMetric(name string, own map[string]string, triggers []map[s
 	for i, values := range triggers {
 		entries := m.Nested(fmt.Sprintf("triggers[%d]", i), ofSource(values))
 		_, keys := p.parseSource(entries, policy)
+		refuseEnvironment(entries, values)
 		entries.Finish([]metadata.Key{sourceKey}, keys)
 	}
 	if len(triggers) == 0 {
@@ -82,6 +84,7 @@ func (p Parser) ParseMetric(name string, own map[string]string, triggers []map[s
 	if !policy.Stabilised() && (m.Has(minKey) || m.Has(maxKey)) {
 		m.Warn("minReplicaCount and maxReplicaCount: no effect without behavior")
 	}
+	warnShadow(m, policy)
 	m.FinishStrict(metricKeys())
 	return finished(m, policy)
 }
@@ -97,6 +100,16 @@ func ofSource(values map[string]string) map[string]string {
 		}
 	}
 	return renamed
+}
+
+// refuseEnvironment finds the keys that KEDA would take from the environment of the scale
+// target. Without it a password would be missing, and the source be read without.
+func refuseEnvironment(m *metadata.Map, values map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if plain, ok := strings.CutSuffix(name, "FromEnv"); ok {
+			m.Conflict("%s: there is no environment to take it from; set %s in the Secret of secretRef", name, plain)
+		}
+	}
 }
 
 // parseShared reads metadata that takes everything else from a StabilizedMetric. The name
@@ -166,7 +179,7 @@ func (p Parser) parseSource(m *metadata.Map, policy *scaling.Policy) (metric str
 	trigger, metric, interval := p.Sources.Parse(source, m)
 	policy.Triggers, policy.Interval = append(policy.Triggers, trigger), max(policy.Interval, interval)
 	if trigger.Activation > trigger.Target.Float() {
-		m.Warn("the activation threshold %v is above the target %v: readings between them count as no work, however many replicas they ask for",
+		m.Remark("the activation threshold %v is above the target %v: readings between them count as no work, however many replicas they ask for",
 			trigger.Activation, trigger.Target.Float())
 	}
 	return metric, keys
@@ -242,15 +255,19 @@ func parseMetricName(m *metadata.Map, metric string) string {
 // kedaName replaces what KEDA replaces in the metric names of its own scalers.
 var kedaName = strings.NewReplacer("/", "-", ".", "-", ":", "-", "%", "-", "(", "-", ")", "-")
 
+func warnShadow(m *metadata.Map, policy *scaling.Policy) {
+	if policy.Shadow && !policy.Stabilised() {
+		m.Warn("shadow: does nothing without behavior")
+	}
+}
+
 // warnMisplaced names the keys that are legal somewhere else, and do nothing here.
 func warnMisplaced(m *metadata.Map, policy *scaling.Policy) {
 	elsewhere := scaledObjectKeys
 	if !policy.Stabilised() {
 		elsewhere = append([]metadata.Key{minKey, maxKey, cooldownKey}, scaledObjectKeys...)
-		if policy.Shadow {
-			m.Warn("shadow: does nothing without behavior")
-		}
 	}
+	warnShadow(m, policy)
 	var names []string
 	for _, k := range elsewhere {
 		if m.Has(k) {

@@ -120,7 +120,7 @@ func TestProblems(t *testing.T) {
 		{"near miss", jobs(values{"listLenght": "9"}), []string{"listLenght: unknown key, did you mean listLength?"}},
 		{"near miss of our own", jobs(values{"behaviour": "{}"}), []string{"behaviour: unknown key, did you mean behavior?"}},
 		{"near miss of KEDA's", jobs(values{"scalerAdress": "x"}), []string{"scalerAdress: unknown key, did you mean scalerAddress?"}},
-		{"missing source", jobs(values{"source": "-"}), []string{"source is missing: must be one of redis, redis-streams, redis-cluster, redis-cluster-streams, redis-sentinel, redis-sentinel-streams"}},
+		{"missing source", jobs(values{"source": "-"}), []string{"source is missing: must be one of redis, redis-streams, redis-cluster, redis-cluster-streams, redis-sentinel, redis-sentinel-streams, prometheus"}},
 		{"min above max", jobs(values{"behavior": "{}", "minReplicaCount": "9", "maxReplicaCount": "8"}), []string{"minReplicaCount 9: must not be above maxReplicaCount 8"}},
 		{"max zero", jobs(values{"behavior": "{}", "maxReplicaCount": "0"}), []string{`maxReplicaCount "0": must be a whole number from 1 to 1000000`}},
 		{"interval", jobs(values{"interval": "500ms"}), []string{`interval "500ms": must be seconds, or a duration such as 90s, from 1 to 300 s`}},
@@ -185,11 +185,12 @@ func TestSourceSuggestions(t *testing.T) {
 		{"redis-stream", "did you mean redis-streams?"},
 		{"redisStreams", "did you mean redis-streams?"},
 		{"redis-cluster-stream", "did you mean redis-cluster-streams?"},
-		{"prometheus", ""},
+		{"prometeus", "did you mean prometheus?"},
+		{"rabbitmq", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.source, func(t *testing.T) {
-			want := `source "` + tt.source + `": must be one of redis, redis-streams, redis-cluster, redis-cluster-streams, redis-sentinel, redis-sentinel-streams`
+			want := `source "` + tt.source + `": must be one of redis, redis-streams, redis-cluster, redis-cluster-streams, redis-sentinel, redis-sentinel-streams, prometheus`
 			if tt.want != "" {
 				want += " (" + tt.want + ")"
 			}

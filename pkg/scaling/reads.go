@@ -3,6 +3,7 @@ package scaling
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -17,8 +18,13 @@ type reads struct {
 
 	mu      sync.Mutex
 	flights map[string]*flight
-	slow    map[string]bool
+	// slow are the servers that have tried a caller's patience, and when.
+	slow map[string]time.Time
 }
+
+// slowMemory is how long a server counts as slow of which nobody has heard since: who
+// reads it tries it every few seconds.
+const slowMemory = 15 * time.Minute
 
 // flight is one read under way, and what became of it.
 type flight struct {
@@ -28,7 +34,7 @@ type flight struct {
 }
 
 func newReads(source Source, patience, timeout time.Duration) *reads {
-	return &reads{source: source, patience: patience, timeout: timeout, flights: map[string]*flight{}, slow: map[string]bool{}}
+	return &reads{source: source, patience: patience, timeout: timeout, flights: map[string]*flight{}, slow: map[string]time.Time{}}
 }
 
 // join returns the flight for a question, and starts it if there is none. fly does
@@ -102,7 +108,7 @@ func (r *reads) isSlow(f *flight) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, server := range f.servers {
-		if r.slow[server] {
+		if _, slow := r.slow[server]; slow {
 			return true
 		}
 	}
@@ -115,8 +121,10 @@ func (r *reads) markSlow(f *flight) {
 	select {
 	case <-f.done: // it landed after all
 	default:
+		now := time.Now()
+		maps.DeleteFunc(r.slow, func(_ string, at time.Time) bool { return now.Sub(at) >= slowMemory })
 		for _, server := range f.servers {
-			r.slow[server] = true
+			r.slow[server] = now
 		}
 	}
 }

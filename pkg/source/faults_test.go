@@ -89,9 +89,10 @@ func TestBreakerOpens(t *testing.T) {
 // waitIdle waits until nobody uses the query's client.
 func waitIdle(table *Table, q scaling.Query) {
 	for busy := true; busy; time.Sleep(time.Millisecond) {
-		table.redis.mu.Lock()
-		busy = table.redis.clients[q.(redisQuery).server].users > 0
-		table.redis.mu.Unlock()
+		servers := redisOf(table).servers
+		servers.mu.Lock()
+		busy = servers.clients[q.(redisQuery).server].users > 0
+		servers.mu.Unlock()
 	}
 }
 
@@ -130,9 +131,10 @@ func TestUnusedClientsAreClosed(t *testing.T) {
 	for range 2 {
 		wantValue(t, table, q, 0)
 		for open := 1; open > 0; time.Sleep(time.Millisecond) {
-			table.redis.mu.Lock()
-			open = len(table.redis.clients)
-			table.redis.mu.Unlock()
+			servers := redisOf(table).servers
+			servers.mu.Lock()
+			open = len(servers.clients)
+			servers.mu.Unlock()
 		}
 	}
 }
@@ -147,7 +149,7 @@ func TestClusterAndSentinel(t *testing.T) {
 		queries = append(queries, query(t, table, "redis-cluster-streams", values{
 			"addresses": nodes.Nodes[0].Addr(), "stream": "s", "consumerGroup": "g", "lagCount": "1",
 		}))
-		client := table.redis.clients
+		client := redisOf(table).servers.clients
 		for range 2 {
 			for i, got := range table.Read(t.Context(), queries) {
 				if got.Err != nil || got.Value != 0 {
@@ -159,7 +161,7 @@ func TestClusterAndSentinel(t *testing.T) {
 			t.Errorf("%d clients for one cluster", len(client))
 		}
 		for _, name := range []string{"a", "b", "c"} {
-			do(t, client[queries[0].(redisQuery).server].conn, "RPUSH "+name+" x y")
+			do(t, client[queries[0].(redisQuery).server].client.conn, "RPUSH "+name+" x y")
 		}
 		for i, got := range table.Read(t.Context(), queries[:3]) {
 			if got.Err != nil || got.Value != 2 {

@@ -14,36 +14,35 @@ import (
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
 
-var errClosed = errors.New("closed")
-
 // neverSeen tells a queue whose name is misspelled from one that is empty: both have
 // length 0.
 const neverSeen = "this key has not existed since this replica began to read it; is its name right?"
 
 // redisPool keeps one client per server.
 type redisPool struct {
-	timeout, idle time.Duration
-
-	mu      sync.Mutex
-	closed  bool
-	clients map[unique.Handle[redisServer]]*redisClient
+	timeout time.Duration
+	servers *pool[unique.Handle[redisServer], *redisClient]
 }
 
 // redisClient is the connections to one server, and what is known of it.
 type redisClient struct {
 	conn    redis.UniversalClient
 	breaker breaker
-	// expiry closes the client once nobody has used it for long.
-	expiry *time.Timer
 
-	// The pool's lock guards these.
-	users   int
+	mu      sync.Mutex
 	existed map[redisQuery]bool // queries whose key has been seen
 }
 
 func newRedisPool(timeout, idle time.Duration) *redisPool {
-	return &redisPool{timeout: timeout, idle: idle, clients: map[unique.Handle[redisServer]]*redisClient{}}
+	return &redisPool{timeout: timeout, servers: newPool(idle,
+		func(server unique.Handle[redisServer]) (*redisClient, error) {
+			return &redisClient{conn: server.Value().connect(timeout), existed: map[redisQuery]bool{}}, nil
+		},
+		func(c *redisClient) { _ = c.conn.Close() }, // there is nothing that could be lost
+	)}
 }
+
+func (p *redisPool) close() { p.servers.shut() }
 
 // read asks one server. The error is that of a question that was not asked or not
 // answered in time.
@@ -51,13 +50,13 @@ func (p *redisPool) read(ctx context.Context, queries []redisQuery) ([]scaling.O
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	client, err := p.acquire(queries[0].server)
+	client, release, err := p.servers.acquire(queries[0].server)
 	if err != nil {
 		return nil, err
 	}
 	probe, err := client.breaker.admit(time.Now())
 	if err != nil {
-		p.release(client, queries[0].server)
+		release()
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
@@ -66,19 +65,19 @@ func (p *redisPool) read(ctx context.Context, queries []redisQuery) ([]scaling.O
 	// waits here, and the client ends by its deadline behind him.
 	go func() {
 		defer cancel()
-		defer p.release(client, queries[0].server)
+		defer release()
 		answers := ask(ctx, client.conn, queries)
 		client.judge(ctx, probe, answers)
 		answered <- answers
 	}()
 	select {
 	case answers := <-answered:
-		return p.outcomes(client, queries, answers), nil
+		return client.outcomes(queries, answers), nil
 	case <-ctx.Done():
 	}
 	select {
 	case answers := <-answered: // the context ended because the answer is there
-		return p.outcomes(client, queries, answers), nil
+		return client.outcomes(queries, answers), nil
 	default:
 		return nil, fmt.Errorf("no answer: %w", context.Cause(ctx))
 	}
@@ -106,9 +105,9 @@ func unreachable(err error) bool {
 	return err != nil && !errors.As(err, &reply)
 }
 
-func (p *redisPool) outcomes(client *redisClient, queries []redisQuery, answers []answer) []scaling.Outcome {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (c *redisClient) outcomes(queries []redisQuery, answers []answer) []scaling.Outcome {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	outcomes := make([]scaling.Outcome, len(queries))
 	for i, a := range answers {
 		switch {
@@ -116,70 +115,12 @@ func (p *redisPool) outcomes(client *redisClient, queries []redisQuery, answers 
 			outcomes[i].Err = fmt.Errorf("%s: %w", queries[i], a.err)
 		case a.number != absent:
 			outcomes[i].Value = float64(a.number)
-			client.existed[queries[i]] = true
-		case !client.existed[queries[i]]:
+			c.existed[queries[i]] = true
+		case !c.existed[queries[i]]:
 			outcomes[i].Note = neverSeen
 		}
 	}
 	return outcomes
-}
-
-// acquire returns the server's client, to be released.
-func (p *redisPool) acquire(server unique.Handle[redisServer]) (*redisClient, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return nil, errClosed
-	}
-	client, ok := p.clients[server]
-	if !ok {
-		client = &redisClient{conn: server.Value().connect(p.timeout), existed: map[redisQuery]bool{}}
-		p.clients[server] = client
-	}
-	if client.expiry != nil {
-		client.expiry.Stop()
-	}
-	client.users++
-	return client, nil
-}
-
-func (p *redisPool) release(client *redisClient, server unique.Handle[redisServer]) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	client.users--
-	switch {
-	case client.users > 0 || p.closed:
-	case client.expiry == nil:
-		client.expiry = time.AfterFunc(p.idle, func() { p.expire(client, server) })
-	default:
-		client.expiry.Reset(p.idle)
-	}
-}
-
-// expire closes a client, unless somebody has begun to use it meanwhile.
-func (p *redisPool) expire(client *redisClient, server unique.Handle[redisServer]) {
-	p.mu.Lock()
-	unused := client.users == 0 && p.clients[server] == client
-	if unused {
-		delete(p.clients, server)
-	}
-	p.mu.Unlock()
-	if unused {
-		_ = client.conn.Close() // there is nothing that could be lost
-	}
-}
-
-func (p *redisPool) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	for _, client := range p.clients {
-		if client.expiry != nil {
-			client.expiry.Stop()
-		}
-		_ = client.conn.Close() // there is nothing that could be lost
-	}
-	clear(p.clients)
 }
 
 // answer is what a script returned.

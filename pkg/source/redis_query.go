@@ -6,8 +6,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/dashpot-project/dashpot/pkg/algorithm"
-	"github.com/dashpot-project/dashpot/pkg/metadata"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
 
@@ -47,27 +45,13 @@ func (q redisQuery) Server() string {
 // String names the number, as in "redis list jobs at redis:6379/0".
 func (q redisQuery) String() string { return q.name }
 
-// target reads how much one replica takes. 10^9 is the largest, so that a count of
-// replicas times a target stays far from overflow.
-func target(m *metadata.Map, k metadata.Key) algorithm.Milli {
-	milli, err := algorithm.ToMilli(m.Number(k))
-	if err != nil {
-		m.Problem(k, err.Error())
-	}
-	return milli
-}
-
-// targetKey describes a target.
-func targetKey(name, meaning string) metadata.Key {
-	return metadata.Key{Name: name, Kind: metadata.Number, Range: metadata.Range{Min: 0.001, Max: 1e9}, Default: "5", Meaning: meaning}
-}
-
-// activationKey describes an activation threshold.
-func activationKey(name string) metadata.Key {
-	return metadata.Key{
-		Name: name, Kind: metadata.Number, Range: metadata.AtLeast(0), Default: "0",
-		Meaning: "A reading must be above this to wake the workload or keep it awake; equal is not enough.",
-	}
-}
-
 var _ scaling.Query = redisQuery{}
+
+// redisKinds are the trigger types that read a Redis server.
+func redisKinds() []kind {
+	var kinds []kind
+	for _, t := range []topology{single, cluster, sentinel} {
+		kinds = append(kinds, redisLength(t), redisStreams(t))
+	}
+	return kinds
+}

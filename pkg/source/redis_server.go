@@ -1,10 +1,7 @@
 package source
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
 	"crypto/tls"
-	"encoding/hex"
 	"fmt"
 	"net"
 	"slices"
@@ -124,7 +121,9 @@ func parseServer(m *metadata.Map, t topology, salt []byte) unique.Handle[redisSe
 	if s.master != "" {
 		s.name = fmt.Sprintf("%s at %s", s.master, s.name)
 	}
-	s.id = s.name + "#" + fingerprint(s, salt)
+	s.id = s.name + "#" + fingerprint(salt,
+		string(s.topology), s.username, s.password, s.sentinelUsername, s.sentinelPassword,
+		strconv.FormatBool(s.tls), strconv.FormatBool(s.unsafe))
 	return unique.Make(s)
 }
 
@@ -177,17 +176,6 @@ func fields(text string) []string {
 		}
 	}
 	return fields
-}
-
-// fingerprint tells apart what must not be read over the same connections. It is
-// keyed, because it may turn up in a log and a bare hash of a password can be guessed.
-func fingerprint(s redisServer, salt []byte) string {
-	mac := hmac.New(sha256.New, salt)
-	_, _ = fmt.Fprintf(mac, "%q", []string{
-		string(s.topology), s.username, s.password, s.sentinelUsername, s.sentinelPassword,
-		strconv.FormatBool(s.tls), strconv.FormatBool(s.unsafe),
-	})
-	return hex.EncodeToString(mac.Sum(nil)[:8])
 }
 
 // connect makes a client. It does not touch the network yet.

@@ -30,6 +30,16 @@ func list(tb testing.TB, table *Table, addr, name string) scaling.Query {
 	return query(tb, table, "redis", values{"address": addr, "listName": name})
 }
 
+// redisOf is the table's connections to Redis servers.
+func redisOf(table *Table) *redisPool {
+	for _, r := range table.readers {
+		if redis, ok := r.(readerOf[redisQuery]); ok {
+			return redis.client.(*redisPool)
+		}
+	}
+	return nil
+}
+
 // admin is a client for filling the server.
 func admin(tb testing.TB, addr string) *redis.Client {
 	tb.Helper()
@@ -115,7 +125,7 @@ func TestOneRoundTrip(t *testing.T) {
 	server, table := redistest.Start(t), newTable(t)
 	queries := []scaling.Query{list(t, table, server.Addr(), "a"), list(t, table, server.Addr(), "b"), list(t, table, server.Addr(), "c")}
 	table.Read(t.Context(), queries)
-	client := table.redis.clients[queries[0].(redisQuery).server].conn
+	client := redisOf(table).servers.clients[queries[0].(redisQuery).server].client.conn
 	trips := &countTrips{}
 	client.AddHook(trips)
 	table.Read(t.Context(), queries)

@@ -22,8 +22,8 @@ type Options struct {
 // Table holds all trigger types, and the connections of those that have any. It is
 // safe for concurrent use.
 type Table struct {
-	kinds []kind
-	redis *redisPool
+	kinds   []kind
+	readers []reader
 	// salt makes the fingerprints of credentials useless outside this process.
 	salt []byte
 }
@@ -46,16 +46,59 @@ func New(o Options) *Table {
 	if o.Idle == 0 {
 		o.Idle = 10 * time.Minute
 	}
-	t := &Table{redis: newRedisPool(o.Timeout, o.Idle), salt: make([]byte, 16)}
+	t := &Table{salt: make([]byte, 16)}
 	_, _ = rand.Read(t.salt) // never fails: it crashes the program instead
-	for _, topology := range []topology{single, cluster, sentinel} {
-		t.kinds = append(t.kinds, redisLength(topology), redisStreams(topology))
-	}
+	join(t, newRedisPool(o.Timeout, o.Idle), redisKinds()...)
+	join(t, newPrometheusReader(o.Timeout, o.Idle), prometheus(o.Timeout))
 	return t
 }
 
+// join adds trigger types to a table, and what reads their queries, which are of a type
+// of their own.
+func join[Q scaling.Query](t *Table, client client[Q], kinds ...kind) {
+	t.kinds = append(t.kinds, kinds...)
+	t.readers = append(t.readers, readerOf[Q]{client})
+}
+
+// client reads queries of type Q.
+type client[Q scaling.Query] interface {
+	// read answers at least one query, all of one server, by the context's end at the
+	// latest. An outcome's error names its query; read's own is that of all queries.
+	read(ctx context.Context, queries []Q) ([]scaling.Outcome, error)
+	close()
+}
+
+// reader is a client as the table sees it.
+type reader interface {
+	// read reports whether it knows the type of the queries, and if so, answers.
+	read(ctx context.Context, queries []scaling.Query) (outcomes []scaling.Outcome, known bool)
+	close()
+}
+
+type readerOf[Q scaling.Query] struct{ client[Q] }
+
+func (r readerOf[Q]) read(ctx context.Context, queries []scaling.Query) ([]scaling.Outcome, bool) {
+	ours := make([]Q, len(queries))
+	for i, q := range queries {
+		query, ok := q.(Q)
+		if !ok {
+			return nil, false
+		}
+		ours[i] = query
+	}
+	outcomes, err := r.client.read(ctx, ours)
+	if err != nil {
+		return failed(queries, err), true
+	}
+	return outcomes, true
+}
+
 // Close closes all connections. Reads after it fail.
-func (t *Table) Close() { t.redis.close() }
+func (t *Table) Close() {
+	for _, r := range t.readers {
+		r.close()
+	}
+}
 
 // Types are the names of all trigger types, as KEDA spells them.
 func (t *Table) Types() []string {
@@ -91,25 +134,19 @@ func (t *Table) Parse(triggerType string, m *metadata.Map) (scaling.Trigger, str
 	return scaling.Trigger{Type: triggerType}, triggerType, 0
 }
 
-// Read answers queries of one server, in one round trip. It returns when the context
-// or the table's timeout ends, at the latest. An error names the query it belongs to.
+// Read answers queries of one server, those of Redis in one round trip. It returns when
+// the context or the table's timeout ends, at the latest. An error names the query it
+// belongs to.
 func (t *Table) Read(ctx context.Context, queries []scaling.Query) []scaling.Outcome {
-	ours := make([]redisQuery, len(queries))
-	for i, q := range queries {
-		query, ok := q.(redisQuery)
-		if !ok {
-			return failed(queries, fmt.Errorf("query of type %T was not made by this table", q))
-		}
-		ours[i] = query
-	}
-	if len(ours) == 0 {
+	if len(queries) == 0 {
 		return nil
 	}
-	outcomes, err := t.redis.read(ctx, ours)
-	if err != nil {
-		return failed(queries, err)
+	for _, r := range t.readers {
+		if outcomes, known := r.read(ctx, queries); known {
+			return outcomes
+		}
 	}
-	return outcomes
+	return failed(queries, fmt.Errorf("query of type %T was not made by this table, or not all are of one server", queries[0]))
 }
 
 // failed gives every query the same error.

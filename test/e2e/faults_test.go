@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/dashpot-project/dashpot/test/e2e/cluster/scenario"
 )
 
 // testSourceHangs stops the source for two minutes while 6 replicas work: 6
 // throughout, and a spike after it is served at once.
 func testSourceHangs(t *testing.T) {
 	w := newWorkload(t, env.pair, 6)
-	w.queue("jobs", 30)
+	w.Queue("jobs", 30)
 	o := stabilised(w.dashpot("jobs", map[string]string{
 		"cooldownPeriod": "20", "behavior": jumpUp + "\nscaleDown: {stabilizationWindowSeconds: 20}",
 	}))
@@ -24,16 +26,16 @@ func testSourceHangs(t *testing.T) {
 		o.polling, o.cooldown = 30, 60
 	}
 	w.apply(o)
-	r := w.record()
-	w.steady(r, 6, 2*hpaSync+5*time.Second)
-	w.redis.Suspend()
-	w.steady(r, 6, 2*time.Minute)
-	w.redis.Resume()
-	w.queue("jobs", 100)
+	r := w.Record()
+	w.Steady(r, 2*hpaSync+5*time.Second, 6)
+	w.Redis.Suspend()
+	w.Steady(r, 2*time.Minute, 6)
+	w.Redis.Resume()
+	w.Queue("jobs", 100)
 	spike := time.Now()
-	at := w.await(20, hpaSync+8*time.Second) // a sync, and one more attempt to read
+	at := w.Await(20, hpaSync+8*time.Second) // a sync, and one more attempt to read
 	t.Logf("spike served after %v", at.Sub(spike).Round(100*time.Millisecond))
-	w.expect(r, 6, 20)
+	w.Expect(r, 6, 20)
 }
 
 // testBadMetadataAtZero: an Event names the wrong key, and the healthy second trigger
@@ -42,8 +44,8 @@ func testBadMetadataAtZero(t *testing.T) {
 	w := newWorkload(t, env.pair, 0)
 	w.apply(stabilised(w.dashpot("jobs", map[string]string{"listLength": "many"}), w.keda("others")))
 	w.awaitEvent("listLength")
-	w.queue("others", 50)
-	w.await(10, time.Minute)
+	w.Queue("others", 50)
+	w.Await(10, time.Minute)
 }
 
 // testBadMetadataAtFour: a policy that turns bad while 4 replicas work shrinks nothing,
@@ -51,28 +53,28 @@ func testBadMetadataAtZero(t *testing.T) {
 func testBadMetadataAtFour(t *testing.T) {
 	w := newWorkload(t, env.pair, 4)
 	good := w.dashpot("jobs", map[string]string{"cooldownPeriod": "5", "behavior": "scaleDown: {stabilizationWindowSeconds: 5}"})
-	w.queue("jobs", 20)
+	w.Queue("jobs", 20)
 	w.apply(stabilised(good, w.keda("others")))
-	r := w.record()
-	w.steady(r, 4, 10*time.Second)
+	r := w.Record()
+	w.Steady(r, 10*time.Second, 4)
 	bad := w.dashpot("jobs", map[string]string{"cooldownPeriod": "5", "behavior": "scaleDown: {stabilisationWindowSeconds: 5}"})
 	w.apply(stabilised(bad, w.keda("others")))
 	w.awaitEvent("stabilisationWindowSeconds")
-	w.queue("jobs", 0)
-	w.steady(r, 4, 30*time.Second)
-	w.queue("others", 50)
-	w.await(10, time.Minute)
-	w.expect(r, 4, 10)
+	w.Queue("jobs", 0)
+	w.Steady(r, 30*time.Second, 4)
+	w.Queue("others", 50)
+	w.Await(10, time.Minute)
+	w.Expect(r, 4, 10)
 }
 
 // awaitEvent waits for an Event of ours on the ScaledObject that contains a text.
 func (w *workload) awaitEvent(text string) {
-	w.t.Helper()
+	w.T.Helper()
 	var seen []string
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(500 * time.Millisecond) {
-		events, err := env.cluster.Events(w.t.Context(), w.namespace, "ScaledObject", worker)
+		events, err := env.cluster.Events(w.T.Context(), w.Namespace, "ScaledObject", scenario.Worker)
 		if err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 		seen = nil
 		for _, e := range events {
@@ -82,7 +84,7 @@ func (w *workload) awaitEvent(text string) {
 			}
 		}
 	}
-	w.t.Errorf("no Event InvalidPolicy with %q; seen:\n%s", text, strings.Join(seen, "\n"))
+	w.T.Errorf("no Event InvalidPolicy with %q; seen:\n%s", text, strings.Join(seen, "\n"))
 }
 
 // testAdopted: a new ScaledObject over 3 running pods with an empty queue keeps them
@@ -92,10 +94,10 @@ func testAdopted(t *testing.T) {
 	w.apply(stabilised(w.dashpot("jobs", map[string]string{
 		"cooldownPeriod": "30", "behavior": "scaleDown: {stabilizationWindowSeconds: 30}",
 	})))
-	r := w.record()
-	w.steady(r, 3, 28*time.Second)
-	w.await(0, time.Minute)
-	w.expect(r, 3, 1, 0)
+	r := w.Record()
+	w.Steady(r, 28*time.Second, 3)
+	w.Await(0, time.Minute)
+	w.Expect(r, 3, 1, 0)
 }
 
 // testFlushAll empties Dashpot's own Redis: what sleeps stays asleep, what works keeps
@@ -104,23 +106,23 @@ func testFlushAll(t *testing.T) {
 	p := ownPair(t)
 	asleep, busy := newWorkload(t, p, 0), newWorkload(t, p, 6)
 	metadata := map[string]string{"cooldownPeriod": "20", "behavior": jumpUp + "\nscaleDown: {stabilizationWindowSeconds: 20}"}
-	busy.queue("jobs", 30)
+	busy.Queue("jobs", 30)
 	asleep.apply(stabilised(asleep.dashpot("jobs", metadata)))
 	busy.apply(stabilised(busy.dashpot("jobs", metadata)))
-	rAsleep, rBusy := asleep.record(), busy.record()
-	asleep.steady(rAsleep, 0, 10*time.Second)
+	rAsleep, rBusy := asleep.Record(), busy.Record()
+	asleep.Steady(rAsleep, 10*time.Second, 0)
 	for range 3 {
 		flush(t, p)
-		asleep.steady(rAsleep, 0, 5*time.Second)
+		asleep.Steady(rAsleep, 5*time.Second, 0)
 	}
-	busy.queue("jobs", 0)
+	busy.Queue("jobs", 0)
 	flush(t, p)
 	p.killBoth(t) // nobody remembers anything
 	flush(t, p)
-	asleep.steady(rAsleep, 0, 5*time.Second)
-	busy.steady(rBusy, 6, 10*time.Second)
-	asleep.queue("jobs", 1)
-	asleep.await(1, 30*time.Second)
+	asleep.Steady(rAsleep, 5*time.Second, 0)
+	busy.Steady(rBusy, 10*time.Second, 6)
+	asleep.Queue("jobs", 1)
+	asleep.Await(1, 30*time.Second)
 }
 
 // flush empties Dashpot's own Redis.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/dashpot-project/dashpot/test/e2e/cluster/scenario"
 )
 
 // testLatency prints, and does not judge, how long a first job waits for a replica: by
@@ -27,7 +29,7 @@ func testLatency(t *testing.T) {
 	}
 	time.Sleep(5 * time.Second)
 	poke := func(w *workload) {
-		if _, err := post(t.Context(), fmt.Sprintf("http://%s/v1/poke/%s/%s", env.pair.HTTPAddr(0), w.namespace, worker)); err != nil {
+		if _, err := scenario.Post(t.Context(), fmt.Sprintf("http://%s/v1/poke/%s/%s", env.pair.HTTPAddr(0), w.Namespace, scenario.Worker)); err != nil {
 			t.Errorf("poke: %v", err)
 		}
 	}
@@ -54,12 +56,12 @@ func testLatency(t *testing.T) {
 // timeToOne pushes a job to a sleeping workload, waits for its first replica, and puts
 // it back to sleep.
 func timeToOne(w *workload, poke func(*workload)) time.Duration {
-	w.t.Helper()
+	w.T.Helper()
 	start := time.Now()
-	w.queue("jobs", 1)
+	w.Queue("jobs", 1)
 	poke(w)
-	first := w.await(1, time.Minute)
-	w.queue("jobs", 0)
-	w.await(0, time.Minute)
+	first := w.Await(1, time.Minute)
+	w.Queue("jobs", 0)
+	w.Await(0, time.Minute)
 	return first.Sub(start)
 }

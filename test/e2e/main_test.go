@@ -141,6 +141,7 @@ func TestSync2s(t *testing.T) {
 		"objects made again":                 testObjectsMadeAgain,
 		"objects made again, scalers killed": testObjectsMadeAgainKilled,
 		"examples apply":                     testExamplesApply,
+		"prometheus as KEDA's own":           testPrometheusAsKEDA,
 	})
 	t.Run("push to replica 1", testLatency)
 }

@@ -19,13 +19,13 @@ func testPassThroughAsKEDA(t *testing.T) {
 	ours.apply(o)
 	o.triggers = []trigger{theirs.keda("jobs")}
 	theirs.apply(o)
-	rOurs, rTheirs := ours.record(), theirs.record()
+	rOurs, rTheirs := ours.Record(), theirs.Record()
 	for _, step := range []struct {
 		jobs int
 		wait time.Duration
 	}{{37, time.Minute}, {100, time.Minute}, {104, 45 * time.Second}, {33, 6 * time.Minute}} {
-		ours.queue("jobs", step.jobs)
-		theirs.queue("jobs", step.jobs)
+		ours.Queue("jobs", step.jobs)
+		theirs.Queue("jobs", step.jobs)
 		time.Sleep(step.wait)
 	}
 	a, b := rOurs.History(), rTheirs.History()

@@ -29,16 +29,16 @@ func testExactCount(t *testing.T) {
 	w.apply(stabilised(w.dashpot("jobs", map[string]string{
 		"cooldownPeriod": "15", "behavior": jumpUp + "\nscaleDown: {stabilizationWindowSeconds: 0}",
 	})))
-	r := w.record()
-	w.queue("jobs", 37)
-	w.await(8, time.Minute)
+	r := w.Record()
+	w.Queue("jobs", 37)
+	w.Await(8, time.Minute)
 	time.Sleep(3 * hpaSync)
-	w.expect(r, 0, 1, 8)
+	w.Expect(r, 0, 1, 8)
 
 	empty := time.Now()
-	w.queue("jobs", 0)
-	zero := w.await(0, 2*time.Minute)
-	w.expect(r, 0, 1, 8, 1, 0)
+	w.Queue("jobs", 0)
+	zero := w.Await(0, 2*time.Minute)
+	w.Expect(r, 0, 1, 8, 1, 0)
 	// Activity is what was last measured, at most an interval or a poll before the queue
 	// was emptied, and KEDA starts its own cooldown at its last poll that saw it.
 	if quiet, want := zero.Sub(empty), (15+kedaCooldown-2*polling)*time.Second; quiet < want {
@@ -49,18 +49,18 @@ func testExactCount(t *testing.T) {
 // glide takes a workload from 6 replicas to 0 by one pod per 15 s.
 func glide(t *testing.T, p *pair, disturb func()) {
 	w := newWorkload(t, p, 6)
-	w.queue("jobs", 30)
+	w.Queue("jobs", 30)
 	w.apply(stabilised(w.dashpot("jobs", map[string]string{
 		"cooldownPeriod": "20",
 		"behavior":       "scaleDown: {stabilizationWindowSeconds: 0, policies: [{type: Pods, value: 1, periodSeconds: 15}]}",
 	})))
-	r := w.record()
-	w.steady(r, 6, 3*hpaSync+5*time.Second)
-	w.queue("jobs", 0)
-	w.await(4, 3*time.Minute)
+	r := w.Record()
+	w.Steady(r, 3*hpaSync+5*time.Second, 6)
+	w.Queue("jobs", 0)
+	w.Await(4, 3*time.Minute)
 	disturb()
-	w.await(0, 5*time.Minute)
-	checkSteps(t, w.expect(r, 6, 5, 4, 3, 2, 1, 0))
+	w.Await(0, 5*time.Minute)
+	checkSteps(t, w.Expect(r, 6, 5, 4, 3, 2, 1, 0))
 }
 
 // checkSteps checks that the steps down to 1 are 15 s apart: never less, and at most
@@ -85,23 +85,23 @@ func testOnePodPer15sKilled(t *testing.T) {
 // dip empties the queue for 30 s inside a window of 60 s.
 func dip(t *testing.T, p *pair, disturb func()) {
 	w := newWorkload(t, p, 6)
-	w.queue("jobs", 30)
+	w.Queue("jobs", 30)
 	w.apply(stabilised(w.dashpot("jobs", map[string]string{
 		"cooldownPeriod": "20", "behavior": "scaleDown: {stabilizationWindowSeconds: 60}",
 	})))
-	r := w.record()
-	w.steady(r, 6, 15*time.Second)
-	w.queue("jobs", 0)
-	w.steady(r, 6, 15*time.Second)
+	r := w.Record()
+	w.Steady(r, 15*time.Second, 6)
+	w.Queue("jobs", 0)
+	w.Steady(r, 15*time.Second, 6)
 	disturb()
-	w.steady(r, 6, 15*time.Second)
-	w.queue("jobs", 30)
-	w.steady(r, 6, 45*time.Second)
+	w.Steady(r, 15*time.Second, 6)
+	w.Queue("jobs", 30)
+	w.Steady(r, 45*time.Second, 6)
 	// and without work the window ends
-	w.queue("jobs", 0)
+	w.Queue("jobs", 0)
 	empty := time.Now()
-	w.steady(r, 6, 50*time.Second)
-	if at := w.await(1, time.Minute); at.Sub(empty) < 58*time.Second {
+	w.Steady(r, 50*time.Second, 6)
+	if at := w.Await(1, time.Minute); at.Sub(empty) < 58*time.Second {
 		t.Errorf("fell %v after the queue was emptied, want the window of 60s", at.Sub(empty))
 	}
 }

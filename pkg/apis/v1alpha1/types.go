@@ -1,13 +1,8 @@
 package v1alpha1
 
 import (
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
-
-// GroupVersion is the group and version of the objects in this package.
-var GroupVersion = schema.GroupVersion{Group: "dashpot.dev", Version: "v1alpha1"}
 
 // Kind and Resource name the StabilizedMetric.
 const (
@@ -15,19 +10,33 @@ const (
 	Resource = "stabilizedmetrics"
 )
 
-// StabilizedMetric is a metric that a HorizontalPodAutoscaler of its namespace reads
-// by its name, as spec.metrics[].external.metric.name. Its value is the number of
-// replicas that was decided from its triggers, times the averageValue that the
-// HorizontalPodAutoscaler divides by.
+// StabilizedMetric is a metric that a HorizontalPodAutoscaler of its namespace
+// reads by its name, as spec.metrics[].external.metric.name. Its value is the
+// number of replicas that was decided from its triggers, times the
+// averageValue of that HorizontalPodAutoscaler; without behavior it is the
+// reading. A KEDA trigger of type external or external-push follows it with
+// the metadata "metric: NAME".
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=smetric,categories=dashpot
+// +kubebuilder:resource:path=stabilizedmetrics,singular=stabilizedmetric,shortName=smetric,categories=dashpot
+// +kubebuilder:printcolumn:name="Trigger",type=string,JSONPath=`.spec.triggers[*].type`,description="What is read: the type of the first trigger"
+// +kubebuilder:printcolumn:name="Reading",type=string,JSONPath=`.status.lastDecision.reading`,description="The value of the trigger that decided"
+// +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=`.status.lastDecision.replicas`,description="The count that was decided"
+// +kubebuilder:printcolumn:name="Active",type=boolean,JSONPath=`.status.lastDecision.active`,description="Whether the workload is to be awake"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="ScalingActive")].reason`,description="The reason of the condition ScalingActive"
+// +kubebuilder:printcolumn:name="Why",type=string,priority=1,JSONPath=`.status.lastDecision.why`,description="The decision's reason in one sentence"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type StabilizedMetric struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   Spec   `json:"spec"`
+	// spec says what is read, and how the number of replicas follows from it.
+	Spec Spec `json:"spec"`
+	// status is what was last decided, and what keeps the metric from working. It
+	// is written by Dashpot's adapter.
+	//
+	// +optional
 	Status Status `json:"status,omitempty"`
 }
 
@@ -41,123 +50,137 @@ type StabilizedMetricList struct {
 	Items []StabilizedMetric `json:"items"`
 }
 
-// Spec says what is read and how the number of replicas follows from it.
+// Spec says what is read, and how the number of replicas follows from it.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.minReplicaCount) || !has(self.maxReplicaCount) || self.minReplicaCount <= self.maxReplicaCount",fieldPath=".minReplicaCount",message="must not be above maxReplicaCount",messageExpression="'minReplicaCount %d: must not be above maxReplicaCount %d'.format([self.minReplicaCount, self.maxReplicaCount])"
 type Spec struct {
-	// Triggers are what is read. The one that asks for most replicas decides.
+	// triggers are what is read, from 1 to 16 of them. The one that asks for the
+	// most replicas decides.
+	//
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
 	Triggers []Trigger `json:"triggers"`
-	// Behavior are windows, rate policies and tolerances as in autoscaling/v2, kept by
-	// Dashpot. {} means the defaults of all. Without it the HorizontalPodAutoscaler's
-	// own apply to the readings, which are then passed on.
+	// behavior are windows, rate policies and tolerances as a
+	// HorizontalPodAutoscaler's spec.behavior has them, kept by Dashpot across
+	// restarts. {} means the defaults of all. Without it the
+	// HorizontalPodAutoscaler's own behavior applies to the readings, which are
+	// then passed on as they are. With it the HorizontalPodAutoscaler's own has to
+	// be transparent: stabilizationWindowSeconds 0, tolerance "0" and one policy
+	// Pods 100000 per 1 second, both in scaleUp and in scaleDown.
+	//
+	// +optional
 	Behavior *Behavior `json:"behavior,omitempty"`
-	// CooldownPeriod is how many seconds after the last active reading the workload is
-	// kept awake. Only with behavior, and where minReplicas is 0.
+	// cooldownPeriod is how many seconds after the last active reading the
+	// workload is kept awake, from 0 to 2592000 (30 days); 300 by default. It has
+	// an effect only with behavior, and where the HorizontalPodAutoscaler's
+	// minReplicas is 0.
+	//
+	// +optional
+	// +kubebuilder:default=300
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2592000
 	CooldownPeriod *int32 `json:"cooldownPeriod,omitempty"`
-	// Interval is how many seconds old a reading may be before it is read again. By
-	// default the trigger type's own: 5 for Redis, 15 for Prometheus.
+	// interval is how many seconds old a reading may be before the trigger is read
+	// again, from 1 to 300. It is what KEDA calls pollingInterval. By default it
+	// is the trigger type's own: 5 for Redis, 15 for Prometheus, the longest if
+	// there are several.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=300
 	Interval *int32 `json:"interval,omitempty"`
-	// MinReplicaCount narrows the HorizontalPodAutoscaler's minReplicas. Only with
-	// behavior.
+	// minReplicaCount narrows the HorizontalPodAutoscaler's minReplicas, from 0 to
+	// 1000000 replicas. It must not be above maxReplicaCount, and has an effect
+	// only with behavior.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
 	MinReplicaCount *int32 `json:"minReplicaCount,omitempty"`
-	// MaxReplicaCount narrows the HorizontalPodAutoscaler's maxReplicas. Only with
-	// behavior.
+	// maxReplicaCount narrows the HorizontalPodAutoscaler's maxReplicas, from 1 to
+	// 1000000 replicas. It has an effect only with behavior.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
 	MaxReplicaCount *int32 `json:"maxReplicaCount,omitempty"`
-	// Fallback is what to recommend once readings have failed for long.
+	// fallback is what to recommend once the triggers could not be read for long.
+	// Without it the present count is held for as long as that lasts.
+	//
+	// +optional
 	Fallback *Fallback `json:"fallback,omitempty"`
-	// Shadow decides by behavior and reports it, but sends what would be sent without.
+	// shadow decides by behavior and reports it in the status, but sends what
+	// would be sent without behavior: a rehearsal. false by default.
+	//
+	// +optional
+	// +kubebuilder:default=false
 	Shadow bool `json:"shadow,omitempty"`
 }
 
 // Trigger is one number to read.
 type Trigger struct {
-	// Type is the type that the trigger has in KEDA, such as redis or prometheus.
+	// type is the type that the trigger has in KEDA, such as redis, redis-streams
+	// or prometheus. One that this release does not know is reported in the
+	// status.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
 	Type string `json:"type"`
-	// Metadata has the keys that KEDA's scaler of that type has.
+	// metadata has the keys that KEDA's scaler of that type has, such as listName
+	// or query. All values are texts, so quote numbers: listLength: "5". As in
+	// KEDA, an empty value is as good as none.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="!('source' in self)",message="source must not be here: type says what to read"
+	// +kubebuilder:validation:XValidation:rule="!('metric' in self)",message="metric must not be here: the object itself is the metric"
+	// +kubebuilder:validation:XValidation:rule="!('behavior' in self)",message="behavior must not be here: it stands in spec, beside triggers"
+	// +kubebuilder:validation:XValidation:rule="!('cooldownPeriod' in self)",message="cooldownPeriod must not be here: it stands in spec, beside triggers"
+	// +kubebuilder:validation:XValidation:rule="!('interval' in self)",message="interval must not be here: it stands in spec, beside triggers"
+	// +kubebuilder:validation:XValidation:rule="!('minReplicaCount' in self)",message="minReplicaCount must not be here: it stands in spec, beside triggers"
+	// +kubebuilder:validation:XValidation:rule="!('maxReplicaCount' in self)",message="maxReplicaCount must not be here: it stands in spec, beside triggers"
+	// +kubebuilder:validation:XValidation:rule="!('fallback' in self)",message="fallback must not be here: it stands in spec, beside triggers"
+	// +kubebuilder:validation:XValidation:rule="!('shadow' in self)",message="shadow must not be here: it stands in spec, beside triggers"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k.endsWith('FromEnv'))",message="a key that ends in FromEnv must not be here: it names a variable of a workload's container, which only KEDA can read; put the value in a Secret and name it in secretRef"
 	Metadata map[string]string `json:"metadata,omitempty"`
-	// SecretRef names a Secret of the same namespace whose entries are added to the
-	// metadata, such as password.
+	// secretRef names a Secret of the same namespace whose entries are added to
+	// the metadata under their own names, such as password. A key must not stand
+	// in both.
+	//
+	// +optional
 	SecretRef *SecretReference `json:"secretRef,omitempty"`
 }
 
-// SecretReference names a Secret.
+// SecretReference names a Secret of the same namespace.
 type SecretReference struct {
+	// name is the Secret's name.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 }
 
-// Behavior says how fast the number of replicas may change.
-type Behavior struct {
-	// ScaleUp says how the workload may grow.
-	ScaleUp *Rules `json:"scaleUp,omitempty"`
-	// ScaleDown says how the workload may shrink.
-	ScaleDown *Rules `json:"scaleDown,omitempty"`
-}
-
-// Rules are those of one direction.
-type Rules struct {
-	// StabilizationWindowSeconds is how long the most cautious recommendation holds.
-	StabilizationWindowSeconds *int32 `json:"stabilizationWindowSeconds,omitempty"`
-	// SelectPolicy says which of several policies decides: the one that allows the
-	// largest change, the smallest, or no change at all.
-	SelectPolicy string `json:"selectPolicy,omitempty"`
-	// Policies say how fast the count may change.
-	Policies []RatePolicy `json:"policies,omitempty"`
-	// Tolerance is how far the reading may be off the target before anything happens,
-	// as a fraction.
-	Tolerance *resource.Quantity `json:"tolerance,omitempty"`
-}
-
-// RatePolicy limits the change in a period.
-type RatePolicy struct {
-	// Type is the unit of value: Pods, or Percent of the count at the period's start.
-	Type string `json:"type"`
-	// Value is how much the count may change per period.
-	Value int32 `json:"value"`
-	// PeriodSeconds is the period's length.
-	PeriodSeconds int32 `json:"periodSeconds"`
-}
-
-// Fallback replaces the recommendation when readings have failed for long.
+// Fallback replaces the recommendation when triggers could not be read for
+// long.
 type Fallback struct {
-	// After is how many seconds readings must have failed.
-	After int32 `json:"after"`
-	// Replicas is the count to recommend then.
-	Replicas int32 `json:"replicas"`
-	// Behavior says whether replicas only raises the present count
-	// (currentReplicasIfHigher) or replaces it (static).
-	Behavior string `json:"behavior,omitempty"`
-}
-
-// Status is what was last decided, and what keeps it from working.
-type Status struct {
-	// ObservedGeneration is the generation of the spec that the status is about.
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions are the findings of the last decision, with the types and reasons of a
-	// HorizontalPodAutoscaler's where it has them.
+	// after is for how many seconds reading must have failed, from 1 to 86400 (a
+	// day).
 	//
-	// +listType=map
-	// +listMapKey=type
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// LastDecision is what was last decided.
-	LastDecision *LastDecision `json:"lastDecision,omitempty"`
-}
-
-// LastDecision is a decision in short.
-type LastDecision struct {
-	// Time is when it was made.
-	Time metav1.Time `json:"time"`
-	// HorizontalPodAutoscaler is the name of the one that reads the metric.
-	HorizontalPodAutoscaler string `json:"horizontalPodAutoscaler,omitempty"`
-	// Reading is the value of the trigger that decided.
-	Reading string `json:"reading,omitempty"`
-	// CurrentReplicas is the count that the workload ran.
-	CurrentReplicas int32 `json:"currentReplicas"`
-	// RecommendedReplicas is what the formula gives, before windows and limits.
-	RecommendedReplicas int32 `json:"recommendedReplicas"`
-	// Replicas is the decided count. It is absent if none could be decided.
-	Replicas *int32 `json:"replicas,omitempty"`
-	// Active says whether the workload is to be awake.
-	Active bool `json:"active"`
-	// Value is the metric's value as it is served.
-	Value string `json:"value,omitempty"`
-	// Why is the decision's reason in one sentence.
-	Why string `json:"why"`
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=86400
+	After int32 `json:"after"`
+	// replicas is the count to recommend then, from 0 to 1000000.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	Replicas int32 `json:"replicas"`
+	// behavior says whether replicas only raises the present count
+	// (currentReplicasIfHigher, the default) or replaces it (static). The words
+	// are KEDA's.
+	//
+	// +optional
+	// +kubebuilder:default=currentReplicasIfHigher
+	// +kubebuilder:validation:Enum=currentReplicasIfHigher;static
+	Behavior string `json:"behavior,omitempty"`
 }

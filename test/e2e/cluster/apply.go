@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"text/template"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,6 +44,19 @@ func (c *Cluster) Apply(ctx context.Context, namespace, manifest string) error {
 			return fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
+}
+
+// ApplyTemplate applies the manifest that a text template gives for data.
+func (c *Cluster) ApplyTemplate(ctx context.Context, namespace, text string, data any) error {
+	parsed, err := template.New("manifest").Option("missingkey=error").Parse(text)
+	if err != nil {
+		return fmt.Errorf("read a manifest: %w", err)
+	}
+	var manifest strings.Builder
+	if err := parsed.Execute(&manifest, data); err != nil {
+		return fmt.Errorf("fill in a manifest: %w", err)
+	}
+	return c.Apply(ctx, namespace, manifest.String())
 }
 
 func (c *Cluster) applyObject(ctx context.Context, namespace string, object *unstructured.Unstructured) error {

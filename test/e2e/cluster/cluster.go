@@ -1,5 +1,5 @@
-// Package cluster runs a real Kubernetes control plane with KEDA on one
-// machine, as plain processes on loopback ports: etcd, kube-apiserver,
+// Package cluster runs a real Kubernetes control plane, with KEDA or without, on
+// one machine, as plain processes on loopback ports: etcd, kube-apiserver,
 // kube-controller-manager with the real HPA controller, kwok in the place of
 // kubelets, and KEDA's operator and metrics adapter. There are no containers;
 // pods are objects that become Ready, which is all that scaling needs.
@@ -32,6 +32,9 @@ type Options struct {
 	// HPASync is how often the HPA controller looks: 2 s when it is zero.
 	// Kubernetes' own default is 15 s.
 	HPASync time.Duration
+	// WithoutKEDA leaves KEDA out. The HPA controller then has nobody to ask for
+	// external metrics, until StartAdapters.
+	WithoutKEDA bool
 	// Dir receives logs and data and is kept. Without it a temporary
 	// directory is used, which Stop removes.
 	Dir string
@@ -59,8 +62,8 @@ type Cluster struct {
 	controllerManager *daemon
 }
 
-// Start builds what has to be built, starts everything, and returns when KEDA
-// serves metrics to the API server.
+// Start builds what has to be built, starts everything, and returns when the HPA
+// controller runs and KEDA, if it is wanted, serves metrics to the API server.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if options.HPASync == 0 {
 		options.HPASync = 2 * time.Second
@@ -83,7 +86,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 		c.Stop()
 		return nil, err
 	}
-	options.Logf("control plane and KEDA ready in %s", time.Since(begin).Round(100*time.Millisecond))
+	options.Logf("control plane ready in %s", time.Since(begin).Round(100*time.Millisecond))
 	return c, nil
 }
 
@@ -93,7 +96,7 @@ func (c *Cluster) start(ctx context.Context) error {
 			return fmt.Errorf("make a directory for the cluster: %w", err)
 		}
 	}
-	for _, step := range []func(context.Context) error{
+	steps := []func(context.Context) error{
 		c.choosePorts,
 		c.writeCredentials,
 		c.connect,
@@ -101,9 +104,11 @@ func (c *Cluster) start(ctx context.Context) error {
 		c.startAPIServer,
 		c.startKwok,
 		c.startControllerManager,
-		c.startKeda,
-		c.awaitControllerManager,
-	} {
+	}
+	if !c.options.WithoutKEDA {
+		steps = append(steps, c.startKeda)
+	}
+	for _, step := range append(steps, c.awaitControllerManager) {
 		if err := step(ctx); err != nil {
 			return fmt.Errorf("start the cluster: %w", err)
 		}
@@ -111,7 +116,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends every process, scalers too. Nothing is shut down in an orderly
+// Stop ends every process, scalers and adapters too. Nothing is shut down in an orderly
 // way: the data is thrown away.
 func (c *Cluster) Stop() {
 	c.mu.Lock()
@@ -127,6 +132,13 @@ func (c *Cluster) Stop() {
 	}
 }
 
+// whenStopped lets Stop end what is no process.
+func (c *Cluster) whenStopped(stop func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.atStop = append(c.atStop, stop)
+}
+
 // Kubeconfig is the path of an administrator's kubeconfig.
 func (c *Cluster) Kubeconfig() string { return filepath.Join(c.dir, "admin.kubeconfig") }
 
@@ -137,7 +149,8 @@ func (c *Cluster) Kubectl() string { return c.Binaries.Kubectl }
 func (c *Cluster) LogDir() string { return c.logDir() }
 
 // Logs returns what a process has written: etcd, kube-apiserver,
-// kube-controller-manager, kwok, keda-operator or keda-adapter.
+// kube-controller-manager, kwok, keda-operator, keda-adapter, or what
+// [Replicas.LogName] says.
 func (c *Cluster) Logs(name string) (string, error) {
 	content, err := os.ReadFile(c.logPath(name))
 	if err != nil {

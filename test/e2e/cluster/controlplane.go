@@ -94,7 +94,7 @@ func (c *Cluster) startAPIServer(ctx context.Context) error {
 		"--service-cluster-ip-range=10.0.0.0/24",
 		"--authorization-mode=RBAC",
 		"--disable-admission-plugins=ServiceAccount",
-		// Aggregation, through which KEDA's adapter is reached.
+		// Aggregation, through which servers of external metrics are reached.
 		"--requestheader-client-ca-file=" + c.pki("ca.crt"),
 		"--requestheader-allowed-names=" + frontProxy,
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
@@ -134,6 +134,8 @@ func (c *Cluster) controllerManagerArgs() []string {
 		// the machine is busy must not make its pods unready.
 		"--controllers=*,-node-lifecycle-controller",
 		"--horizontal-pod-autoscaler-sync-period=" + c.options.HPASync.String(),
+		// Hundreds of HPAs, and thousands of their pods, must not wait for each other.
+		"--kube-api-qps=500", "--kube-api-burst=1000",
 	}
 }
 

@@ -19,10 +19,10 @@ import (
 )
 
 // servingNames are all names that anything in the cluster is reached by: one
-// certificate serves the API server, the controller manager and KEDA.
+// certificate serves the API server, the controller manager, KEDA and adapters.
 var servingNames = []string{
 	"localhost", "kubernetes.default.svc",
-	"keda-operator.keda.svc", "keda-metrics-apiserver.keda.svc",
+	"keda-operator.keda.svc", "keda-metrics-apiserver.keda.svc", AdapterServerName,
 }
 
 // frontProxy is who the API server is when it forwards to the adapter.

@@ -44,6 +44,16 @@ func (s *nameServer) set(addrs []netip.Addr) {
 	s.addrs = addrs
 }
 
+// setReplicas replaces the addresses of the name by those of replicas, whose one
+// port their clients know.
+func (s *nameServer) setReplicas(replicas []netip.AddrPort) {
+	addrs := make([]netip.Addr, len(replicas))
+	for i, replica := range replicas {
+		addrs[i] = replica.Addr()
+	}
+	s.set(addrs)
+}
+
 func (s *nameServer) serve() {
 	buffer := make([]byte, 1500)
 	for {

@@ -2,32 +2,15 @@ package cluster
 
 import (
 	"context"
-	_ "embed"
-	"encoding/base64"
-	"errors"
 	"fmt"
 	"os"
-	"strings"
-	"text/template"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 )
 
-//go:embed keda.yaml
-var kedaManifests string
-
-var (
-	crdResource = schema.GroupVersionResource{
-		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	apiServiceResource = schema.GroupVersionResource{
-		Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+// The names of KEDA's own installation.
+const (
+	kedaNamespace = "keda"
+	kedaService   = "keda-metrics-apiserver"
 )
-
-// externalMetrics is the API that KEDA's adapter serves.
-const externalMetrics = "v1beta1.external.metrics.k8s.io"
 
 // startKeda installs KEDA's objects and starts its operator and its metrics
 // adapter, with the flags of KEDA's own Deployments where a process outside a
@@ -39,7 +22,7 @@ func (c *Cluster) startKeda(ctx context.Context) error {
 	env := []string{
 		"KUBECONFIG=" + c.Kubeconfig(),
 		"WATCH_NAMESPACE=", // has to be there; empty is all namespaces
-		"POD_NAMESPACE=keda", "KEDA_CLUSTER_OBJECT_NAMESPACE=keda",
+		"POD_NAMESPACE=" + kedaNamespace, "KEDA_CLUSTER_OBJECT_NAMESPACE=" + kedaNamespace,
 	}
 	grpc := local(c.ports.operatorGRPC)
 	operator, err := c.launch("keda-operator", c.Binaries.KedaOperator, []string{
@@ -72,77 +55,22 @@ func (c *Cluster) startKeda(ctx context.Context) error {
 	if err := operator.await(ctx, accepts(grpc)); err != nil {
 		return err
 	}
-	return adapter.await(ctx, func(ctx context.Context) error {
-		return c.condition(ctx, apiServiceResource, externalMetrics, "Available")
-	})
+	return adapter.await(ctx, c.registered(c.kedaMetrics()))
 }
 
 // installKeda creates what KEDA's processes find in the API server. Without
 // any one of the CRDs the operator ends.
 func (c *Cluster) installKeda(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
 	crds, err := os.ReadFile(c.Binaries.KedaCRDs)
 	if err != nil {
 		return fmt.Errorf("read KEDA's CRDs: %w", err)
 	}
-	if err := c.Apply(ctx, "", string(crds)); err != nil {
+	if err := c.InstallCRDs(ctx, string(crds)); err != nil {
 		return err
 	}
-	for document := range strings.SplitSeq(string(crds), "\n---\n") {
-		var crd metav1.PartialObjectMetadata
-		if err := yaml.Unmarshal([]byte(document), &crd); err != nil {
-			return fmt.Errorf("read KEDA's CRDs: %w", err)
-		}
-		if err := eventually(ctx, func(ctx context.Context) error {
-			return c.condition(ctx, crdResource, crd.Name, "Established")
-		}); err != nil {
-			return err
-		}
-	}
-	manifests, err := c.kedaObjects()
-	if err != nil {
-		return err
-	}
-	return c.Apply(ctx, "", manifests)
+	return c.register(ctx, c.kedaMetrics())
 }
 
-func (c *Cluster) kedaObjects() (string, error) {
-	parsed, err := template.New("keda.yaml").Parse(kedaManifests)
-	if err != nil {
-		return "", fmt.Errorf("read KEDA's objects: %w", err)
-	}
-	var result strings.Builder
-	if err := parsed.Execute(&result, map[string]any{
-		"Port":     c.ports.adapter,
-		"CABundle": base64.StdEncoding.EncodeToString(c.authority.pem),
-	}); err != nil {
-		return "", fmt.Errorf("fill in KEDA's objects: %w", err)
-	}
-	return result.String(), nil
-}
-
-// condition returns an error unless a condition of a cluster-wide object is
-// true.
-func (c *Cluster) condition(ctx context.Context, kind schema.GroupVersionResource, name, condition string) error {
-	object, err := c.Dynamic.Resource(kind).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("get %s: %w", name, err)
-	}
-	conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
-	if err != nil {
-		return fmt.Errorf("read the status of %s: %w", name, err)
-	}
-	failure := errors.New("no such condition yet")
-	for _, entry := range conditions {
-		fields, _ := entry.(map[string]any)
-		if fields["type"] != condition {
-			continue
-		}
-		if fields["status"] == "True" {
-			return nil
-		}
-		failure = fmt.Errorf("%v: %v", fields["reason"], fields["message"])
-	}
-	return fmt.Errorf("%s is not %s: %w", name, condition, failure)
+func (c *Cluster) kedaMetrics() metricsAPI {
+	return metricsAPI{Group: ExternalMetricsGroup, Namespace: kedaNamespace, Service: kedaService, Port: c.ports.adapter}
 }

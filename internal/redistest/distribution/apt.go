@@ -1,10 +1,11 @@
-package redistest
+package distribution
 
 import (
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -55,15 +56,15 @@ func (a *privateApt) exec(tool string, args ...string) (string, error) {
 	return string(output), nil
 }
 
-// unpack downloads a package and the libraries that it needs, and unpacks
-// them under root.
-func (a *privateApt) unpack(name, root string) error {
+// unpack downloads a package, those that it is split into, and the libraries that
+// they need, and unpacks them under root.
+func (a *privateApt) unpack(p Package, root string) error {
 	graph, err := a.run("apt-cache", "depends", "--recurse", "--no-recommends", "--no-suggests",
-		"--no-conflicts", "--no-breaks", "--no-replaces", "--no-enhances", name)
+		"--no-conflicts", "--no-breaks", "--no-replaces", "--no-enhances", p.Name)
 	if err != nil {
 		return err
 	}
-	packages := needed(name, graph)
+	packages := needed(p, graph)
 	if _, err := a.run("apt-get", append([]string{"download"}, packages...)...); err != nil {
 		return err
 	}
@@ -79,11 +80,10 @@ func (a *privateApt) unpack(name, root string) error {
 	return nil
 }
 
-// needed picks from the output of apt-cache depends the packages to unpack:
-// the server, its tools package (which holds the real program on Debian) and
-// shared libraries. Everything else is for installing, and the C library must
-// be the system's own, as its loader is.
-func needed(name, graph string) []string {
+// needed picks from the output of apt-cache depends the packages to unpack: the
+// package, the parts that it depends on, and shared libraries. Everything else is for
+// installing, and the C library must be the system's own, as its loader is.
+func needed(p Package, graph string) []string {
 	depends := map[string][]string{}
 	current := ""
 	for line := range strings.Lines(graph) {
@@ -93,16 +93,14 @@ func needed(name, graph string) []string {
 			continue
 		}
 		_, dependency, found := strings.Cut(line, "Depends: ")
-		if found && isLibrary(dependency) {
+		if found && (slices.Contains(p.Parts, dependency) || isLibrary(dependency)) {
 			depends[current] = append(depends[current], dependency)
 		}
 	}
-	result := []string{name}
-	seen := map[string]bool{name: true}
+	result := []string{p.Name}
 	for next := 0; next < len(result); next++ {
 		for _, dependency := range depends[result[next]] {
-			if !seen[dependency] {
-				seen[dependency] = true
+			if !slices.Contains(result, dependency) {
 				result = append(result, dependency)
 			}
 		}
@@ -110,12 +108,12 @@ func needed(name, graph string) []string {
 	return result
 }
 
+// isLibrary tells shared libraries from other packages, those of JavaScript among them.
 func isLibrary(name string) bool {
-	switch {
-	case name == "redis-tools", name == "valkey-tools":
-		return true
-	case strings.HasPrefix(name, "libc6"), strings.HasPrefix(name, "libc-"):
-		return false
+	for _, prefix := range []string{"libc6", "libc-", "libjs-"} {
+		if strings.HasPrefix(name, prefix) {
+			return false
+		}
 	}
 	return strings.HasPrefix(name, "lib") || strings.HasPrefix(name, "lua-")
 }

@@ -1,4 +1,6 @@
-package redistest
+// Package distribution brings programs that the Linux distribution packages, as any
+// user and without installing them: tests run real servers wherever they run.
+package distribution
 
 import (
 	"bufio"
@@ -25,13 +27,20 @@ export LD_LIBRARY_PATH
 exec "$root/usr/bin/$(basename "$0")" "$@"
 `
 
-// products are the servers that distributions package, the likelier first.
-var products = []string{"redis", "valkey"}
+// Package is a package of the distribution.
+type Package struct {
+	Name string
+	// Parts are other packages that it depends on and that hold something to run.
+	Parts []string
+	// Programs are what to run of all these. Each knows --version.
+	Programs []string
+}
 
-// fromDistribution fetches the server that this Linux distribution packages,
-// as any user and without installing it. The cache's key is the release of the
-// distribution, because the package's libraries fit no other.
-func fromDistribution() (string, error) {
+// Fetch returns a directory with the programs of the first of the packages that the
+// distribution has. It is kept in the user's cache under a name, the kind of program.
+// The key there is the release of the distribution, because the package's libraries
+// fit no other.
+func Fetch(kind string, packages ...Package) (dir string, err error) {
 	for _, tool := range []string{"apt-get", "apt-cache", "dpkg-deb"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return "", fmt.Errorf("only distributions with apt are known: %w", err)
@@ -41,16 +50,7 @@ func fromDistribution() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir, err := cache.Dir("redis", release+"-"+runtime.GOARCH, fetch)
-	if err != nil {
-		return "", err
-	}
-	for _, product := range products {
-		if server := filepath.Join(dir, product+"-server"); exists(server) {
-			return server, nil
-		}
-	}
-	return "", fmt.Errorf("no server in %s", dir)
+	return cache.Dir(kind, release+"-"+runtime.GOARCH, func(dir string) error { return fetch(dir, packages) })
 }
 
 // releaseName reads a name such as debian-12 from an os-release file.
@@ -73,7 +73,7 @@ func releaseName(path string) (string, error) {
 }
 
 // fetch fills dir with the unpacked packages and the wrapper scripts.
-func fetch(dir string) error {
+func fetch(dir string, packages []Package) error {
 	apt, err := newPrivateApt()
 	if err != nil {
 		return err
@@ -83,19 +83,19 @@ func fetch(dir string) error {
 		return err
 	}
 	var failures error
-	for _, product := range products {
-		err := apt.unpack(product+"-server", filepath.Join(dir, "root"))
+	for _, p := range packages {
+		err := apt.unpack(p, filepath.Join(dir, "root"))
 		if err == nil {
-			return wrap(dir, product)
+			return wrap(dir, p.Programs)
 		}
 		failures = errors.Join(failures, err)
 	}
 	return failures
 }
 
-// wrap writes the scripts that run the unpacked server and its client.
-func wrap(dir, product string) error {
-	for _, program := range []string{product + "-server", product + "-cli"} {
+// wrap writes the scripts that run the unpacked programs.
+func wrap(dir string, programs []string) error {
+	for _, program := range programs {
 		script := filepath.Join(dir, program)
 		if err := os.WriteFile(script, []byte(wrapper), 0o755); err != nil {
 			return fmt.Errorf("write a wrapper: %w", err)

@@ -1,0 +1,33 @@
+//go:build e2e
+
+package native_test
+
+import (
+	"testing"
+	"time"
+)
+
+// testObjectsMadeAgain deletes the HPA and the StabilizedMetric of 12 working replicas
+// and makes them again within 5 s: 12 throughout.
+func testObjectsMadeAgain(t *testing.T) { remade(t, func() {}) }
+
+// testObjectsMadeAgainKilled is the same with both adapters killed meanwhile.
+func testObjectsMadeAgainKilled(t *testing.T) { remade(t, func() { killBoth(t) }) }
+
+func remade(t *testing.T, disturb func()) {
+	w := newWorkload(t, 12)
+	w.Queue(jobs, 60)
+	apply := func() {
+		w.apply(metric{name: jobs, cooldown: 10, up: jumpUp, down: jumpDown})
+		w.scale(transparent())
+	}
+	r := w.Record()
+	apply()
+	w.awaitDecided(jobs, 12)
+	w.Steady(r, 3*hpaSync, 12)
+	w.remove()
+	disturb()
+	apply()
+	w.awaitDecided(jobs, 12)
+	w.Steady(r, 20*time.Second, 12)
+}

@@ -1,0 +1,137 @@
+//go:build e2e
+
+package native_test
+
+import (
+	"context"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/dashpot-project/dashpot/test/e2e/cluster/scenario"
+)
+
+// percentOnly is an HPA behavior that cannot leave zero: any percentage of 0 is 0.
+const percentOnly = `behavior:
+  scaleUp:
+    tolerance: "0"
+    stabilizationWindowSeconds: 0
+    policies: [{type: Percent, value: 1000, periodSeconds: 1}]
+  scaleDown:
+    tolerance: "0"
+    stabilizationWindowSeconds: 0
+    policies: [{type: Pods, value: 100000, periodSeconds: 1}]`
+
+// testZeroByHand: a person scales 8 to 0 with a full queue. The HPA takes that for a
+// pause and asks for nothing; the status and an Event say so, with the cure, which
+// then works.
+func testZeroByHand(t *testing.T) {
+	const cure = "Set replicas of the scale target to 1 or more"
+	w := newWorkload(t, 8)
+	w.Queue(jobs, 40)
+	w.apply(metric{name: jobs, cooldown: 30, up: jumpUp, down: jumpDown})
+	w.scale(transparent())
+	r := w.Record()
+	w.awaitDecided(jobs, 8)
+	w.Scale(0)
+	w.awaitHPA(scenario.Worker, autoscalingv2.ScalingActive, corev1.ConditionFalse, "ScalingDisabled", "")
+	w.awaitCondition(jobs, "ScaledToZero", "NotByHPA", cure)
+	w.awaitEvent(jobs, cure)
+	if shown := w.kubectl("get", "smetric", jobs, "-o", "yaml"); !strings.Contains(shown, "NotByHPA") || !strings.Contains(shown, "Set replicas of the scale target") {
+		t.Errorf("kubectl does not show why nothing wakes:\n%s", shown)
+	}
+	w.Steady(r, 3*hpaSync, 8, 0)
+	w.Scale(1)
+	w.Await(8, 2*hpaSync+5*time.Second)
+	w.Expect(r, 8, 0, 1, 8)
+	w.awaitNoCondition(jobs, "ScaledToZero")
+}
+
+// testConditionLost: the HPA scaled to zero itself, and what it noted of that is
+// removed from its status, as a lost write would have it. Nothing wakes the workload;
+// the status says so, with the cure, which then works.
+func testConditionLost(t *testing.T) {
+	const cure = "set the condition to True again in the HPA's status"
+	w := newWorkload(t, 1)
+	w.apply(metric{name: jobs, cooldown: 5, up: jumpUp, down: jumpDown})
+	w.scale(transparent())
+	w.Await(0, 5*time.Second+4*hpaSync+10*time.Second)
+	r := w.Record()
+	w.awaitHPA(scenario.Worker, autoscalingv2.ScaledToZero, corev1.ConditionTrue, "ScaledToZero", "")
+	var lost autoscalingv2.HorizontalPodAutoscalerCondition
+	w.editStatus(func(h *autoscalingv2.HorizontalPodAutoscaler) {
+		h.Status.Conditions = slices.DeleteFunc(h.Status.Conditions, func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool {
+			if c.Type == autoscalingv2.ScaledToZero {
+				lost = c
+			}
+			return c.Type == autoscalingv2.ScaledToZero
+		})
+	})
+	w.awaitHPA(scenario.Worker, autoscalingv2.ScalingActive, corev1.ConditionFalse, "ScalingDisabled", "")
+	w.Queue(jobs, 37)
+	w.awaitCondition(jobs, "ScaledToZero", "ConditionLost", cure)
+	w.awaitEvent(jobs, cure)
+	w.Steady(r, 3*hpaSync, 0)
+	w.editStatus(func(h *autoscalingv2.HorizontalPodAutoscaler) {
+		h.Status.Conditions = append(h.Status.Conditions, lost)
+	})
+	w.Await(8, 2*hpaSync+5*time.Second)
+	w.Expect(r, 0, 8)
+	w.awaitNoCondition(jobs, "ScaledToZero")
+}
+
+// testCannotWake: an HPA with nothing but percentages goes to zero and stays there
+// with a full queue. The status says so before it happens, and the cure works.
+func testCannotWake(t *testing.T) {
+	w := newWorkload(t, 1)
+	w.apply(metric{name: jobs, cooldown: 5, up: jumpUp, down: jumpDown})
+	h := transparent()
+	h.behavior = percentOnly
+	w.scale(h)
+	w.awaitCondition(jobs, "CannotWake", "CannotWake", "Pods")
+	w.awaitEvent(jobs, "Pods")
+	w.Await(0, 5*time.Second+4*hpaSync+10*time.Second)
+	r := w.Record()
+	time.Sleep(2 * time.Second) // until the period is over in which the HPA takes back its own step
+	w.Queue(jobs, 37)
+	w.Steady(r, 4*hpaSync, 0)
+	w.scale(transparent())
+	w.Await(8, 2*hpaSync+5*time.Second)
+	w.Expect(r, 0, 8)
+	w.awaitNoCondition(jobs, "CannotWake")
+}
+
+// editStatus changes the HPA's status as somebody would through /status.
+func (w *workload) editStatus(edit func(*autoscalingv2.HorizontalPodAutoscaler)) {
+	w.T.Helper()
+	client := env.cluster.Client.AutoscalingV2().HorizontalPodAutoscalers(w.Namespace)
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		h := w.hpaNow(scenario.Worker)
+		edit(h)
+		_, err := client.UpdateStatus(w.T.Context(), h, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+// kubectl runs kubectl in the workload's namespace, and returns what it prints.
+func (w *workload) kubectl(args ...string) string {
+	w.T.Helper()
+	ctx, cancel := context.WithTimeout(w.T.Context(), time.Minute)
+	defer cancel()
+	args = append([]string{"--kubeconfig=" + env.cluster.Kubeconfig(), "--namespace=" + w.Namespace}, args...)
+	out, err := exec.CommandContext(ctx, env.cluster.Kubectl(), args...).CombinedOutput()
+	if err != nil {
+		w.T.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
