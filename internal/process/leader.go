@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,17 +58,14 @@ func Lead(ctx context.Context, client kubernetes.Interface, lease types.Namespac
 //
 // The elector could release the Lease itself, but would do so while lead still runs.
 func serveTerm(ctx context.Context, lock *resourcelock.LeaseLock, log *slog.Logger, lead func(context.Context) error) (ended bool, err error) {
-	elected := make(chan context.Context)
+	elected := make(chan struct{})
+	term, end := context.WithCancel(ctx)
+	defer end()
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(term context.Context) {
-				select {
-				case elected <- term:
-				case <-term.Done():
-				}
-			},
-			OnStoppedLeading: func() {}, // it is the end of Run
+			OnStartedLeading: func(context.Context) { close(elected) },
+			OnStoppedLeading: end, // called at the end of Run, whether or not it was elected
 		},
 	})
 	if err != nil {
@@ -75,21 +73,18 @@ func serveTerm(ctx context.Context, lock *resourcelock.LeaseLock, log *slog.Logg
 	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		elector.Run(running)
-	}()
+	var elections sync.WaitGroup
+	elections.Go(func() { elector.Run(running) })
 	select {
-	case <-over:
-	case term := <-elected:
+	case <-term.Done():
+	case <-elected:
 		log.InfoContext(ctx, "this replica leads")
 		err = lead(term)
 		ended = term.Err() == nil
 		log.InfoContext(ctx, "this replica leads no longer")
-		stop()
-		<-over
 	}
+	stop()
+	elections.Wait()
 	release(ctx, lock, log)
 	if !ended {
 		return false, nil // what lead says of its context's end is no news

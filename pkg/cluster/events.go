@@ -115,7 +115,7 @@ func (e *Events) Run(ctx context.Context) error {
 		about, n, wait := e.due(time.Now())
 		if wait == 0 {
 			if limiter.Wait(ctx) != nil {
-				return nil //nolint:nilerr // the context has ended
+				return nil // the context has ended
 			}
 			e.tell(ctx, about, n)
 			continue

@@ -33,9 +33,10 @@ const (
 )
 
 // PolicyParser makes policies of what a StabilizedMetric says: own are Dashpot's keys,
-// triggers the metadata of each trigger. It always returns a policy.
+// triggers the metadata of each trigger and secrets the entries of its Secret, which no
+// message may show. It always returns a policy.
 type PolicyParser interface {
-	ParseMetric(name string, own map[string]string, triggers []map[string]string) *scaling.Policy
+	ParseMetric(name string, own map[string]string, triggers, secrets []map[string]string) *scaling.Policy
 }
 
 // PoliciesOptions configure Policies.

@@ -29,13 +29,18 @@ type parserFake struct {
 	triggers map[string][]map[string]string
 }
 
-func (p *parserFake) ParseMetric(name string, own map[string]string, triggers []map[string]string) *scaling.Policy {
+func (p *parserFake) ParseMetric(name string, own map[string]string, triggers, secrets []map[string]string) *scaling.Policy {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.own == nil {
 		p.own, p.triggers = map[string]map[string]string{}, map[string][]map[string]string{}
 	}
 	p.calls++
+	triggers = slices.Clone(triggers)
+	for i, entries := range secrets {
+		triggers[i] = maps.Clone(triggers[i])
+		maps.Copy(triggers[i], entries)
+	}
 	p.own[name], p.triggers[name] = own, triggers
 	policy := &scaling.Policy{Metric: name, Record: name, Target: 1000}
 	if len(triggers) == 0 {
@@ -43,8 +48,7 @@ func (p *parserFake) ParseMetric(name string, own map[string]string, triggers []
 	}
 	for i, t := range triggers {
 		if !strings.Contains(t["address"], ":") {
-			policy.Invalid = fmt.Errorf("%w: triggers[%d].address %q: must be host:port", scaling.ErrBadPolicy, i, t["address"])
-			policy.Warnings = []string{"address is " + t["address"]}
+			policy.Invalid = fmt.Errorf("%w: triggers[%d].address: must be host:port", scaling.ErrBadPolicy, i)
 		}
 	}
 	return policy
@@ -136,7 +140,7 @@ func TestMetric(t *testing.T) {
 		}
 		own, triggers := parser.given("jobs")
 		if !maps.Equal(own, map[string]string{"cooldownPeriod": "60"}) || len(triggers) != 1 ||
-			!maps.Equal(triggers[0], map[string]string{"source": "redis", "address": "redis:6379", "listName": "jobs"}) {
+			!maps.Equal(triggers[0], map[string]string{"type": "redis", "address": "redis:6379", "listName": "jobs"}) {
 			t.Errorf("the parser was given %v and %v", own, triggers)
 		}
 		about := p.Reference(m.Ref)

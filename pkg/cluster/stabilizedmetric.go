@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -69,16 +68,14 @@ func (m *stabilizedMetric) secretNames() []string {
 
 // recipe is all that a policy is made of.
 type recipe struct {
-	own      map[string]string
-	triggers []map[string]string
+	own map[string]string
+	// triggers and secrets are of each trigger its metadata and what its Secret adds.
+	triggers, secrets []map[string]string
 	// problems is what the parser cannot see: it gets texts only.
 	problems []string
 	// unreadable: the problem is the object itself, and all else that is wrong would
 	// follow from it.
 	unreadable bool
-	// hidden are the values that came from Secrets and must not show, the longest first:
-	// one may be the beginning of another.
-	hidden []string
 }
 
 // recipeOf is the recipe of an object with the Secrets it names.
@@ -88,56 +85,43 @@ func recipeOf(m *stabilizedMetric, found secrets) recipe {
 	}
 	r := recipe{own: m.spec.Own()}
 	for i, t := range m.spec.Triggers {
-		var entries map[string][]byte
+		var entries map[string]string
 		if t.SecretRef != nil {
-			entries = found.entries[t.SecretRef.Name]
+			entries = texts(found.entries[t.SecretRef.Name])
 			if reason := found.missing[t.SecretRef.Name]; reason != "" {
 				r.problems = append(r.problems, fmt.Sprintf("triggers[%d].secretRef.name: %s", i, reason))
 			}
 		}
-		values, err := t.Values(entries)
-		if err != nil {
-			r.problems = append(r.problems, fmt.Sprintf("triggers[%d].%s", i, oneLine(err)))
-		}
-		r.triggers = append(r.triggers, values)
-		for key := range entries {
-			r.hidden = append(r.hidden, values[key])
-		}
+		r.triggers, r.secrets = append(r.triggers, t.Values()), append(r.secrets, entries)
 	}
-	slices.SortFunc(r.hidden, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 	return r
+}
+
+func texts(entries map[string][]byte) map[string]string {
+	read := make(map[string]string, len(entries))
+	for key, value := range entries {
+		read[key] = string(value)
+	}
+	return read
 }
 
 // digest tells recipes apart without keeping what is secret in them.
 func (r recipe) digest() [sha256.Size]byte {
-	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q", r.own, r.triggers, r.problems))
+	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", r.own, r.triggers, r.secrets, r.problems))
 }
 
 // policy parses the recipe. It always returns a policy; what is wrong is in its Invalid.
 func (r recipe) policy(parser PolicyParser, name string) *scaling.Policy {
-	parsed := parser.ParseMetric(name, r.own, r.triggers)
+	policy := parser.ParseMetric(name, r.own, r.triggers, r.secrets)
+	if len(r.problems) == 0 {
+		return policy
+	}
 	problems := r.problems
-	if parsed.Invalid != nil && !r.unreadable {
-		found := strings.TrimPrefix(oneLine(parsed.Invalid), scaling.ErrBadPolicy.Error()+": ")
-		problems = append(slices.Clone(problems), r.hide(found))
+	if policy.Invalid != nil && !r.unreadable {
+		found := strings.TrimPrefix(oneLine(policy.Invalid), scaling.ErrBadPolicy.Error()+": ")
+		problems = append(slices.Clone(problems), found)
 	}
-	policy := *parsed
-	if len(problems) > 0 {
-		policy.Invalid = fmt.Errorf("%w: %s", scaling.ErrBadPolicy, strings.Join(problems, "; "))
-	}
-	if len(r.hidden) > 0 {
-		policy.Warnings = slices.Clone(policy.Warnings)
-		for i, warning := range policy.Warnings {
-			policy.Warnings[i] = r.hide(warning)
-		}
-	}
-	return &policy
-}
-
-// hide takes what came from Secrets out of a message.
-func (r recipe) hide(message string) string {
-	for _, value := range r.hidden {
-		message = hide(message, strings.TrimSpace(value))
-	}
-	return message
+	refused := *policy
+	refused.Invalid = fmt.Errorf("%w: %s", scaling.ErrBadPolicy, strings.Join(problems, "; "))
+	return &refused
 }

@@ -58,6 +58,7 @@ func (f *statusServer) patch(action k8stesting.Action) (runtime.Object, error) {
 	tracker := f.dynamic.Tracker()
 	object, err := tracker.Get(metricsGVR, action.GetNamespace(), patch.GetName())
 	if err != nil {
+		f.refusals.Add(1)
 		return nil, err
 	}
 	before, _ := object.DeepCopyObject().(*unstructured.Unstructured)
@@ -99,7 +100,8 @@ func validate(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// write runs Statuses until the test ends.
+// write runs Statuses until the test ends. It returns half way between two rounds, so
+// that what is reported after whole seconds is written half a second later.
 func (f *statusServer) write(t *testing.T) (s *Statuses, log *bytes.Buffer) {
 	t.Helper()
 	log = &bytes.Buffer{}
@@ -114,6 +116,7 @@ func (f *statusServer) write(t *testing.T) (s *Statuses, log *bytes.Buffer) {
 		}
 	})
 	synctest.Wait()
+	time.Sleep(statusRound / 2)
 	return s, log
 }
 

@@ -28,6 +28,7 @@ func BenchmarkAdapter(b *testing.B) {
 }
 
 func benchmarkAdapter(b *testing.B, metrics int, accept string) {
+	b.Helper()
 	names := make([]string, metrics)
 	for i := range names {
 		names[i] = fmt.Sprintf("m%d", i)

@@ -73,10 +73,11 @@ func (c *cluster) note(w http.ResponseWriter, what string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reviews = append(c.reviews, what)
-	if c.broken {
-		http.Error(w, "etcd is away", http.StatusInternalServerError)
+	if !c.broken {
+		return true
 	}
-	return !c.broken
+	http.Error(w, "etcd is away", http.StatusInternalServerError)
+	return false
 }
 
 func (c *cluster) reviewToken(w http.ResponseWriter, r *http.Request) {

@@ -167,10 +167,17 @@ func (d delegation) apply(config *genericserver.Config) {
 // authentication looks at who did.
 type anyAuthority struct{}
 
-func (anyAuthority) Name() string                              { return "any" }
-func (anyAuthority) CurrentCABundleContent() []byte            { return nil }
+// Name names nobody.
+func (anyAuthority) Name() string { return "any" }
+
+// CurrentCABundleContent is what clients are told: nothing.
+func (anyAuthority) CurrentCABundleContent() []byte { return nil }
+
+// VerifyOptions verifies nothing.
 func (anyAuthority) VerifyOptions() (x509.VerifyOptions, bool) { return x509.VerifyOptions{}, false }
-func (anyAuthority) AddListener(dynamiccertificates.Listener)  {}
+
+// AddListener has nothing to tell, for nothing changes.
+func (anyAuthority) AddListener(dynamiccertificates.Listener) {}
 
 // newAuthorizer lets everybody see the health paths, and asks the API server about all
 // else.

@@ -66,7 +66,8 @@ func (g group) install(server *genericserver.GenericAPIServer, values provider.E
 		APIGroupVersion: &endpoints.APIGroupVersion{
 			Root: genericserver.APIGroupPrefix, GroupVersion: g.version, MetaGroupVersion: info.MetaGroupVersion,
 			ParameterCodec: info.ParameterCodec, Serializer: info.NegotiatedSerializer,
-			Creater: g.scheme, Convertor: g.scheme, UnsafeConvertor: runtime.UnsafeObjectConvertor(g.scheme),
+			Creater:   g.scheme, //nolint:misspell // the library's word
+			Convertor: g.scheme, UnsafeConvertor: runtime.UnsafeObjectConvertor(g.scheme),
 			Typer: g.scheme, Namer: runtime.Namer(meta.NewAccessor()),
 		},
 		ResourceLister: resources,

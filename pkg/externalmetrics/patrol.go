@@ -2,7 +2,8 @@ package externalmetrics
 
 import (
 	"context"
-	"hash/fnv"
+	"crypto/sha256"
+	"encoding/binary"
 	"sync"
 	"time"
 
@@ -210,12 +211,10 @@ func untilNext(m scaling.Metric, now time.Time) time.Duration {
 	return period - at.Sub(at.Truncate(period))
 }
 
-// phase is a metric's own moment of a period, in [0, period).
+// phase is a metric's own moment of a period, in [0, period). Names that differ in one
+// character are as far apart as any, which a lesser hash does not see to.
 func phase(ref scaling.Ref, period time.Duration) time.Duration {
-	if period <= 0 {
-		return 0
-	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(ref.Namespace + "/" + ref.Name)) // a hash takes all
-	return time.Duration(h.Sum64() % uint64(period))
+	hash := sha256.Sum256([]byte(ref.Namespace + "/" + ref.Name))
+	part := float64(binary.BigEndian.Uint32(hash[:])) / (1 << 32)
+	return time.Duration(part * float64(period))
 }

@@ -208,6 +208,8 @@ func TestPatrolFollowsTheMetrics(t *testing.T) {
 			{"an edit", func() { b.metrics[0] = patrolled("m000", 10*time.Minute) }, map[string]int{"m000": 1, "new": 0}},
 			{"another UID", func() { b.metrics[0].UID = "another" }, map[string]int{"m000": 1, "new": 0}},
 			{"both are gone", func() { b.metrics = nil }, map[string]int{"m000": 0, "new": 0}},
+			{"one is back", func() { b.metrics = []scaling.Metric{patrolled("new", 5*time.Minute)} }, map[string]int{"m000": 0, "new": 1}},
+			{"and gone", func() { b.metrics = nil }, map[string]int{"m000": 0, "new": 0}},
 		} {
 			count := map[string]int{}
 			for name := range step.want {
@@ -222,7 +224,7 @@ func TestPatrolFollowsTheMetrics(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Hour)
-		if n := b.visits("m000") + b.visits("new"); n != before+2+1 {
+		if n := b.visits("m000") + b.visits("new"); n != before+2+2 {
 			t.Errorf("%d visits, want none after they were gone", n)
 		}
 	})

@@ -121,8 +121,8 @@ func newConfig(g group, o Options) *genericserver.Config {
 	config.LoopbackClientConfig = &rest.Config{}
 	config.ExternalAddress = net.JoinHostPort("localhost", "443") // it is known by its Service
 	alive := []healthz.HealthChecker{healthz.PingHealthz}
-	config.HealthzChecks, config.LivezChecks = alive, alive
-	config.ReadyzChecks = append(alive, healthz.NamedCheck("process", func(r *http.Request) error { return o.Ready(r.Context()) }))
+	ready := healthz.NamedCheck("process", func(r *http.Request) error { return o.Ready(r.Context()) })
+	config.HealthzChecks, config.LivezChecks, config.ReadyzChecks = alive, alive, []healthz.HealthChecker{ready}
 	config.BuildHandlerChainFunc = func(api http.Handler, c *genericserver.Config) http.Handler { return chain(api, c, o.Logger) }
 	return config
 }

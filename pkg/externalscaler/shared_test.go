@@ -108,22 +108,22 @@ func TestSharedStreamEnds(t *testing.T) {
 		found := metricsFunc(func(string, string) (scaling.Metric, error) {
 			return scaling.Metric{Policy: &scaling.Policy{}, Replaced: replaced}, nil
 		})
-		watch := func(ctx context.Context, metrics externalscaler.Metrics) (err error, after time.Duration) {
+		watch := func(stream quietStream, metrics externalscaler.Metrics) (after time.Duration, err error) {
 			started := time.Now()
 			service := externalscaler.New(decides(scaling.Decision{}), parserFunc(sharesJobs), untilDone, metrics)
-			err = service.StreamIsActive(worker(nil), quietStream{ctx: ctx})
-			return err, time.Since(started)
+			err = service.StreamIsActive(worker(nil), stream)
+			return time.Since(started), err
 		}
-		if err, after := watch(t.Context(), nil); err != nil || after != 10*time.Second {
+		if after, err := watch(quietStream{ctx: t.Context()}, nil); err != nil || after != 10*time.Second {
 			t.Errorf("without a policy: %v after %v; want OK after 10 s", err, after)
 		}
 		gone, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if err, after := watch(gone, found); err == nil || after != time.Hour {
+		if after, err := watch(quietStream{ctx: gone}, found); err == nil || after != time.Hour {
 			t.Errorf("a client that goes: %v after %v; want its error after 1 h", err, after)
 		}
 		time.AfterFunc(5*time.Minute, func() { close(replaced) })
-		if err, after := watch(t.Context(), found); err != nil || after != 5*time.Minute {
+		if after, err := watch(quietStream{ctx: t.Context()}, found); err != nil || after != 5*time.Minute {
 			t.Errorf("a policy that is replaced: %v after %v; want OK after 5 min", err, after)
 		}
 	})

@@ -32,18 +32,14 @@ func specOf(t *testing.T, text string) v1alpha1.Spec {
 	return spec
 }
 
-// parseMetric is the way from a StabilizedMetric named jobs to its policy.
-func parseMetric(t *testing.T, parser policy.Parser, spec v1alpha1.Spec) *scaling.Policy {
-	t.Helper()
-	var triggers []values
-	for i, trigger := range spec.Triggers {
-		entries, err := trigger.Values(nil)
-		if err != nil {
-			t.Fatalf("trigger %d: %v", i, err)
-		}
-		triggers = append(triggers, entries)
+// parseMetric is the way from a StabilizedMetric named jobs to its policy; every trigger
+// has the Secret.
+func parseMetric(parser policy.Parser, spec v1alpha1.Spec, secret values) *scaling.Policy {
+	var triggers, secrets []values
+	for _, trigger := range spec.Triggers {
+		triggers, secrets = append(triggers, trigger.Values()), append(secrets, secret)
 	}
-	return parser.ParseMetric("jobs", spec.Own(), triggers)
+	return parser.ParseMetric("jobs", spec.Own(), triggers, secrets)
 }
 
 func newParser(tb testing.TB) policy.Parser {
@@ -108,7 +104,7 @@ maxReplicaCount: 1000000`,
 	parser := newParser(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, want := parseMetric(t, parser, specOf(t, tt.spec)), parser.Parse(tt.trigger)
+			got, want := parseMetric(parser, specOf(t, tt.spec), nil), parser.Parse(tt.trigger)
 			if got.Invalid != nil || want.Invalid != nil {
 				t.Fatalf("not valid: %v; %v", got.Invalid, want.Invalid)
 			}
@@ -144,10 +140,10 @@ func inFull(p *scaling.Policy) string {
 
 // Of several triggers, the slowest sets the interval, and each is read by its own type.
 func TestMetricOfSeveralTriggers(t *testing.T) {
-	p := parseMetric(t, newParser(t), specOf(t, `
+	p := parseMetric(newParser(t), specOf(t, `
 triggers:
 - {type: redis, metadata: {address: redis:6379, listName: jobs}}
-- {type: redis-streams, metadata: {address: redis:6379, stream: orders, streamLength: "7"}}`))
+- {type: redis-streams, metadata: {address: redis:6379, stream: orders, streamLength: "7"}}`), nil)
 	if p.Invalid != nil || len(p.Triggers) != 2 {
 		t.Fatalf("got %d triggers, problem: %v", len(p.Triggers), p.Invalid)
 	}
@@ -162,8 +158,8 @@ func TestMetricProblems(t *testing.T) {
 		want       []string
 	}{
 		{"no trigger", "{triggers: []}", []string{"triggers: must have at least one entry"}},
-		{"no type", "triggers: [{type: '', metadata: {listName: jobs, address: 'redis:6379'}}]", []string{"triggers[0].source is missing: must be one of " + types(t)}},
-		{"unknown type", "triggers: [{type: redis-lists, metadata: {listName: jobs, address: 'redis:6379'}}]", []string{`triggers[0].source "redis-lists": must be one of ` + types(t) + " (did you mean redis?)"}},
+		{"no type", "triggers: [{type: '', metadata: {listName: jobs, address: 'redis:6379'}}]", []string{"triggers[0].type is missing: must be one of " + types(t)}},
+		{"unknown type", "triggers: [{type: redis-lists, metadata: {listName: jobs, address: 'redis:6379'}}]", []string{`triggers[0].type "redis-lists": must be one of ` + types(t) + " (did you mean redis?)"}},
 		{"no list", "triggers: [{type: redis, metadata: {address: 'redis:6379'}}]", []string{"triggers[0].listName is missing: must be the name of a list, set, sorted set or hash"}},
 		{"an empty list name is none", "triggers: [{type: redis, metadata: {address: 'redis:6379', listName: ''}}]", []string{"triggers[0].listName is missing: must be the name of a list, set, sorted set or hash"}},
 		{"target", "triggers: [{type: redis, metadata: {address: 'redis:6379', listName: jobs, listLength: '0'}}]", []string{`triggers[0].listLength "0": must be a number from 0.001 to 1000000000`}},
@@ -195,7 +191,7 @@ func TestMetricProblems(t *testing.T) {
 	parser := newParser(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := parseMetric(t, parser, specOf(t, tt.spec))
+			p := parseMetric(parser, specOf(t, tt.spec), nil)
 			wantProblems(t, p, tt.want)
 			checkNameAndTarget(t, p)
 		})
@@ -206,6 +202,54 @@ func TestMetricProblems(t *testing.T) {
 func types(t *testing.T) string {
 	t.Helper()
 	return strings.Join(newParser(t).Sources.Types(), ", ")
+}
+
+// TestMetricSecrets: of a Secret's entries those count that have a meaning to the trigger,
+// and none is shown.
+func TestMetricSecrets(t *testing.T) {
+	const queue = "triggers: [{type: redis, metadata: {address: 'redis:6379', listName: jobs}}]"
+	tests := []struct {
+		name, spec string
+		secret     values
+		problems   []string
+	}{
+		{"a password", queue, values{"password": "hunter2"}, nil},
+		{"with the line feed of a file", queue, values{"password": "hunter2\n"}, nil}, // C44 d
+		{"entries for others, one of them nearly a key", queue, values{"password": "hunter2", "pasword": "x", "tls.key": "x", "type": "x"}, nil},
+		{
+			"in both, and even equal", "triggers: [{type: redis, metadata: {address: 'redis:6379', listName: jobs, password: hunter2}}]",
+			values{"password": "hunter2"}, []string{"triggers[0].password: stands in the metadata and in the Secret; leave it in one of them"},
+		},
+		{
+			"what is wrong is not shown", "triggers: [{type: redis, metadata: {listName: jobs}}]", values{"address": "hunter2", "listLength": "hunter3"},
+			[]string{
+				"triggers[0].address: must be host:port, or several separated by commas",
+				"triggers[0].listLength: must be a number from 0.001 to 1000000000",
+			},
+		},
+		{
+			"the environment", "triggers: [{type: redis, metadata: {address: 'redis:6379', listName: jobs, passwordFromEnv: PASSWORD}}]", nil,
+			[]string{"triggers[0].passwordFromEnv: there is no environment to take it from; set password in the Secret of secretRef"},
+		},
+	}
+	parser := newParser(t)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := parseMetric(parser, specOf(t, tt.spec), tt.secret)
+			if tt.problems != nil {
+				for _, problem := range tt.problems {
+					if p.Invalid == nil || !strings.Contains(p.Invalid.Error(), problem) {
+						t.Errorf("got %v, want %q", p.Invalid, problem)
+					}
+				}
+				return
+			}
+			want := parseMetric(parser, specOf(t, "triggers: [{type: redis, metadata: {address: 'redis:6379', listName: jobs, password: hunter2}}]"), nil)
+			if p.Invalid != nil || len(p.Warnings) > 0 || p.Triggers[0] != want.Triggers[0] {
+				t.Errorf("got %+v, invalid %v, warnings %q; want the trigger with that password", p.Triggers, p.Invalid, p.Warnings)
+			}
+		})
+	}
 }
 
 func TestMetricWarnings(t *testing.T) {
@@ -229,7 +273,7 @@ func TestMetricWarnings(t *testing.T) {
 	parser := newParser(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := parseMetric(t, parser, specOf(t, tt.spec))
+			p := parseMetric(parser, specOf(t, tt.spec), nil)
 			if p.Invalid != nil {
 				t.Fatalf("not valid: %v", p.Invalid)
 			}
@@ -262,22 +306,17 @@ func FuzzParseMetric(f *testing.F) {
 		if err := json.Unmarshal([]byte(text), &spec); err != nil {
 			return // the API server's answer
 		}
-		var triggers []values
-		for _, trigger := range spec.Triggers {
-			entries, err := trigger.Values(map[string][]byte{key: secret})
-			if err != nil && len(secret) > 8 && !strings.Contains(text+key, string(secret)) && strings.Contains(err.Error(), string(secret)) {
-				t.Errorf("a Secret's value is in an error: %v", err)
-			}
-			triggers = append(triggers, entries)
+		p := parseMetric(parser, spec, values{key: string(secret)})
+		if p.Invalid != nil && len(secret) > 8 && !strings.Contains(text+key, string(secret)) && strings.Contains(p.Invalid.Error(), string(secret)) {
+			t.Errorf("a Secret's value is in a message: %v", p.Invalid)
 		}
-		p := parser.ParseMetric("jobs", spec.Own(), triggers)
 		checkNameAndTarget(t, p)
 		if p.Metric != "jobs" || p.Record != "jobs" || p.Target != 1000 {
 			t.Errorf("metric %q, record %q, target %d, want jobs, jobs and 1000", p.Metric, p.Record, p.Target)
 		}
 		switch {
-		case p.Invalid == nil && len(p.Triggers) != len(triggers):
-			t.Errorf("%d of %d triggers, and no problem", len(p.Triggers), len(triggers))
+		case p.Invalid == nil && len(p.Triggers) != len(spec.Triggers):
+			t.Errorf("%d of %d triggers, and no problem", len(p.Triggers), len(spec.Triggers))
 		case p.Invalid == nil:
 			followThrough(t, p, seed)
 		case !errors.Is(p.Invalid, scaling.ErrBadPolicy):

@@ -2,8 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -46,7 +44,7 @@ func (p Parser) Parse(values map[string]string) *scaling.Policy {
 		return parseShared(m)
 	}
 	policy := parseOwn(m)
-	metric, keys := p.parseSource(m, policy)
+	metric, keys := p.parseSource(m, sourceKey, policy)
 	parseInterval(m, policy)
 	policy.Metric = parseMetricName(m, metric)
 	policy.Record = recordName(m, policy)
@@ -60,56 +58,6 @@ func (p Parser) Parse(values map[string]string) *scaling.Policy {
 	m.Finish(Keys(), kedaKeys(), keys)
 
 	return finished(m, policy)
-}
-
-// ParseMetric always returns the policy of a StabilizedMetric. own are its Dashpot keys,
-// as they would stand in a trigger's metadata, triggers the metadata of each of its
-// triggers, their types under the key source. A key that KEDA's external scaler would
-// take for itself, such as unsafeSsl, means the source's. What is wrong is in Invalid,
-// as with Parse; a problem of a trigger begins with triggers[0].
-func (p Parser) ParseMetric(name string, own map[string]string, triggers []map[string]string) *scaling.Policy {
-	m := metadata.New(own)
-	policy := parseOwn(m)
-	policy.Metric, policy.Record, policy.Target = name, name, one
-	for i, values := range triggers {
-		entries := m.Nested(fmt.Sprintf("triggers[%d]", i), ofSource(values))
-		_, keys := p.parseSource(entries, policy)
-		refuseEnvironment(entries, values)
-		entries.Finish([]metadata.Key{sourceKey}, keys)
-	}
-	if len(triggers) == 0 {
-		m.Conflict("triggers: must have at least one entry")
-	}
-	parseInterval(m, policy)
-	if !policy.Stabilised() && (m.Has(minKey) || m.Has(maxKey)) {
-		m.Warn("minReplicaCount and maxReplicaCount: no effect without behavior")
-	}
-	warnShadow(m, policy)
-	m.FinishStrict(metricKeys())
-	return finished(m, policy)
-}
-
-// ofSource gives the keys that KEDA's external scaler would read itself the names that
-// they have behind it.
-func ofSource(values map[string]string) map[string]string {
-	renamed := maps.Clone(values)
-	for _, k := range kedaKeys() {
-		if value, ok := renamed[k.Name]; ok {
-			delete(renamed, k.Name)
-			renamed["source."+k.Name] = value
-		}
-	}
-	return renamed
-}
-
-// refuseEnvironment finds the keys that KEDA would take from the environment of the scale
-// target. Without it a password would be missing, and the source be read without.
-func refuseEnvironment(m *metadata.Map, values map[string]string) {
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if plain, ok := strings.CutSuffix(name, "FromEnv"); ok {
-			m.Conflict("%s: there is no environment to take it from; set %s in the Secret of secretRef", name, plain)
-		}
-	}
 }
 
 // parseShared reads metadata that takes everything else from a StabilizedMetric. The name
@@ -159,11 +107,10 @@ func recordName(m *metadata.Map, policy *scaling.Policy) string {
 	return policy.Triggers[0].Query.String()
 }
 
-// parseSource reads the trigger itself. It returns the metric's default name and the
+// parseSource reads the trigger itself, whose type stands under a key. It returns the metric's default name and the
 // keys that belong in this metadata besides Dashpot's own.
-func (p Parser) parseSource(m *metadata.Map, policy *scaling.Policy) (metric string, keys []metadata.Key) {
+func (p Parser) parseSource(m *metadata.Map, key metadata.Key, policy *scaling.Policy) (metric string, keys []metadata.Key) {
 	types := p.Sources.Types()
-	key := sourceKey
 	key.Format = "one of " + strings.Join(types, ", ")
 	source := m.Text(key)
 	keys = p.Sources.Keys(source)

@@ -180,9 +180,10 @@ func TestMetricsRefused(t *testing.T) {
 			`spec.triggers[0].type: Invalid value: "": spec.triggers[0].type in body should be at least 1 chars long`,
 		}},
 		{"a number in metadata", "triggers: [{type: redis, metadata: {listLength: 5}}]", []string{`spec.triggers[0].metadata.listLength: Invalid value: "integer": spec.triggers[0].metadata.listLength in body must be of type string: "integer"`}},
-		{"source and metric", "triggers: [{type: redis, metadata: {source: redis, metric: jobs}}]", []string{
+		{"source, type and metric", "triggers: [{type: redis, metadata: {source: redis, type: redis, metric: jobs}}]", []string{
 			"spec.triggers[0].metadata: Invalid value: metric must not be here: the object itself is the metric",
 			"spec.triggers[0].metadata: Invalid value: source must not be here: type says what to read",
+			"spec.triggers[0].metadata: Invalid value: type must not be here: it stands beside metadata",
 		}},
 		{"keys of the spec", "triggers: [{type: redis, metadata: {behavior: '{}', cooldownPeriod: '1', interval: '1', minReplicaCount: '1', maxReplicaCount: '1', fallback: '{}', shadow: 'true'}}]", []string{
 			"spec.triggers[0].metadata: Invalid value: behavior must not be here: it stands in spec, beside triggers",
@@ -252,6 +253,12 @@ func TestMetricsRefused(t *testing.T) {
 		{"durations", good + "cooldownPeriod: 5m", []string{`spec.cooldownPeriod: Invalid value: "string": spec.cooldownPeriod in body must be of type integer: "string"`}},
 	}
 	namespace := newNamespace(t)
+	t.Run("a name that is a part of the namespace's path", func(t *testing.T) {
+		_, refusals := admitted(t, namespace, metricOf(t, "status", good))
+		if len(refusals) != 1 || !strings.Contains(refusals[0], "a metric cannot be called status or finalize") {
+			t.Errorf("got %q", refusals)
+		}
+	})
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, refusals := admitted(t, namespace, metricOf(t, "jobs", tt.spec))

@@ -182,6 +182,10 @@ func TestMetadataRefusesThePolicysKeys(t *testing.T) {
 		}
 		delete(refused, k.Name)
 	}
+	if refused["type"] != "type must not be here: it stands beside metadata" {
+		t.Errorf("type: refused with the message %q", refused["type"])
+	}
+	delete(refused, "type")
 	if len(refused) > 0 {
 		t.Errorf("no keys of a policy: %v", refused)
 	}

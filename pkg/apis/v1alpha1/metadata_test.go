@@ -2,7 +2,6 @@ package v1alpha1_test
 
 import (
 	"maps"
-	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -46,65 +45,12 @@ func TestOwn(t *testing.T) {
 }
 
 func TestValues(t *testing.T) {
-	tests := []struct {
-		name             string
-		metadata, secret map[string]string
-		want             map[string]string
-		problem          string
-	}{
-		{"nothing", nil, nil, map[string]string{"source": "redis"}, ""},
-		{"metadata as it is", map[string]string{"listName": " jobs\n"}, nil, map[string]string{"source": "redis", "listName": " jobs\n"}, ""},
-		{"Secret", map[string]string{"listName": "jobs"}, map[string]string{"password": "abc"}, map[string]string{"source": "redis", "listName": "jobs", "password": "abc"}, ""},
-		{
-			"line feeds at the end", nil, map[string]string{"bearerToken": "abc\n", "password": "a b \r\n", "cert": "-----\nMII\n-----\n"}, // C44 d
-			map[string]string{"source": "redis", "bearerToken": "abc", "password": "a b ", "cert": "-----\nMII\n-----"}, "",
-		},
-		{
-			"keys in both, even if equal", map[string]string{"password": "x", "username": "me", "listName": "jobs"}, map[string]string{"username": "me", "password": "y"},
-			map[string]string{"source": "redis", "password": "x", "username": "me", "listName": "jobs"},
-			"metadata: password, username must stand either here or in the Secret auth, not in both",
-		},
-		{
-			"type in metadata", map[string]string{"source": "prometheus"}, nil, map[string]string{"source": "redis"},
-			"metadata.source: must not be given, as type says what to read",
-		},
-		{
-			"everything at once", map[string]string{"source": "a", "password": "x"}, map[string]string{"source": "b", "password": "y"},
-			map[string]string{"source": "redis", "password": "x"},
-			"metadata.source: must not be given, as type says what to read; " +
-				"secretRef: the Secret auth must not have an entry source, as type says what to read; " +
-				"metadata: password must stand either here or in the Secret auth, not in both",
-		},
+	trigger := v1alpha1.Trigger{Type: "redis", Metadata: map[string]string{"listName": " jobs\n", "type": "prometheus"}}
+	if got, want := trigger.Values(), map[string]string{"type": "redis", "listName": " jobs\n"}; !maps.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			secret := map[string][]byte{}
-			for key, value := range tt.secret {
-				secret[key] = []byte(value)
-			}
-			before := maps.Clone(tt.metadata)
-			trigger := v1alpha1.Trigger{Type: "redis", Metadata: tt.metadata, SecretRef: &v1alpha1.SecretReference{Name: "auth"}}
-			got, err := trigger.Values(secret)
-			problem := ""
-			if err != nil {
-				problem = err.Error()
-			}
-			if !maps.Equal(got, tt.want) || problem != tt.problem {
-				t.Errorf("got %q and %q, want %q and %q", got, problem, tt.want, tt.problem)
-			}
-			if !maps.Equal(tt.metadata, before) {
-				t.Error("the trigger's own metadata was changed")
-			}
-		})
-	}
-}
-
-// A Secret that nothing refers to has no name, which is no reason to panic.
-func TestValuesWithoutReference(t *testing.T) {
-	trigger := v1alpha1.Trigger{Metadata: map[string]string{"a": "1"}}
-	_, err := trigger.Values(map[string][]byte{"a": nil})
-	if err == nil || !strings.Contains(err.Error(), "a must stand either here") {
-		t.Errorf("got %v", err)
+	if trigger.Metadata["type"] != "prometheus" {
+		t.Error("the trigger's own metadata was changed")
 	}
 }
 

@@ -19,6 +19,7 @@ const (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
+// +kubebuilder:validation:XValidation:rule="!(self.metadata.name in ['status', 'finalize'])",message="a metric cannot be called status or finalize: Kubernetes takes namespaces/NAMESPACE/status for a part of the namespace"
 // +kubebuilder:resource:path=stabilizedmetrics,singular=stabilizedmetric,shortName=smetric,categories=dashpot
 // +kubebuilder:printcolumn:name="Trigger",type=string,JSONPath=`.spec.triggers[*].type`,description="What is read: the type of the first trigger"
 // +kubebuilder:printcolumn:name="Reading",type=string,JSONPath=`.status.lastDecision.reading`,description="The value of the trigger that decided"
@@ -134,6 +135,7 @@ type Trigger struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="!('source' in self)",message="source must not be here: type says what to read"
+	// +kubebuilder:validation:XValidation:rule="!('type' in self)",message="type must not be here: it stands beside metadata"
 	// +kubebuilder:validation:XValidation:rule="!('metric' in self)",message="metric must not be here: the object itself is the metric"
 	// +kubebuilder:validation:XValidation:rule="!('behavior' in self)",message="behavior must not be here: it stands in spec, beside triggers"
 	// +kubebuilder:validation:XValidation:rule="!('cooldownPeriod' in self)",message="cooldownPeriod must not be here: it stands in spec, beside triggers"

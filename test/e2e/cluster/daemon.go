@@ -64,10 +64,11 @@ func (d *daemon) await(ctx context.Context, ready func(context.Context) error) e
 	defer cancel()
 	ctx, ended := context.WithCancelCause(ctx)
 	defer ended(nil)
+	process := d.process // a later start replaces it
 	go func() {
 		select {
-		case <-d.process.Done():
-			ended(fmt.Errorf("it ended: %w", d.process.Err()))
+		case <-process.Done():
+			ended(fmt.Errorf("it ended: %w", process.Err()))
 		case <-ctx.Done():
 		}
 	}()
