@@ -50,7 +50,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return err
 	}
 	return process.Serve(ctx, o.HTTPAddress, log, func(ctx context.Context, base process.Base) error {
-		return parts{base, o, config, clients, observer, policies, triggers}.run(ctx)
+		return parts{base, o, config, clients, observer, policies, triggers, make(chan struct{})}.run(ctx)
 	})
 }
 
@@ -63,6 +63,8 @@ type parts struct {
 	observer *cluster.Observer
 	policies *cluster.Policies
 	triggers *source.Table
+	// ready is closed when the process can answer.
+	ready chan struct{}
 }
 
 // run puts the rest together and serves HPAs until the context ends.
@@ -127,6 +129,7 @@ func (p parts) open(ctx context.Context) (net.Listener, error) {
 	if !p.Probes.Await(ctx, p.Log) {
 		return nil, ctx.Err()
 	}
+	close(p.ready)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.options.httpsAddress)
 	if err != nil {
 		return nil, err
@@ -149,8 +152,14 @@ func newReports(clients cluster.Clients, policies *cluster.Policies, log *slog.L
 	}
 }
 
-// lead writes statuses and Events while this replica is the elected one.
+// lead writes statuses and Events while this replica is the elected one, for which it
+// stands once it has seen the cluster.
 func (p parts) lead(ctx context.Context, told reports, evaluator *scaling.Evaluator) error {
+	select {
+	case <-p.ready:
+	case <-ctx.Done():
+		return nil
+	}
 	identity, err := process.Identity()
 	if err != nil {
 		return err

@@ -6,6 +6,6 @@
 //
 // Observer is the scaling.Observer over those informers, either of what KEDA scales
 // or of native HPAs; OpenLoop is the one for a process without a cluster. Policies are
-// those that StabilizedMetrics and the Secrets they name ask for. Events tells users on their ScaledObject when a
-// policy of theirs cannot be followed.
+// those that StabilizedMetrics and the Secrets they name ask for. Events and Statuses
+// tell users what has become of theirs.
 package cluster

@@ -77,12 +77,12 @@ func (e *Evaluator) decide(ctx context.Context, req Request) Decision {
 	}
 	switch {
 	case req.Policy.Invalid != nil:
-		return Step(q.input(state{})).Decision
+		return Step(q.input(state{now: time.Now()})).Decision
 	case errors.Is(err, ErrBadPolicy):
 		bad := *req.Policy
 		bad.Invalid = err
 		q.policy = &bad
-		return Step(q.input(state{})).Decision
+		return Step(q.input(state{now: time.Now()})).Decision
 	case err != nil:
 		return refuse(q, err)
 	}
