@@ -7,6 +7,7 @@ package throughput_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log"
 	"os"
@@ -25,10 +26,13 @@ import (
 const (
 	connections = 16
 	turns       = 3
-	turn        = 4 * time.Second
 	// waiting is how many connections ask for metrics of the source that hangs.
 	waiting = 4
 )
+
+// turn is how long each of an adapter's turns takes. A second shows whether the answers
+// are right; figures to compare want more.
+var turn = flag.Duration("turn", time.Second, "how long one turn of one adapter takes")
 
 func TestThroughput(t *testing.T) {
 	// The controller leaves 2,100 HPAs alone while they are measured.
@@ -132,10 +136,10 @@ func (b bench) turn(a *adapter, distinct int, aggregated bool, others int) resul
 	defer cancel()
 	var background sync.WaitGroup
 	background.Go(func() {
-		load{func(n int) string { return a.url(server, metrics+n%hanging) }, b.clients(others), turn}.run(ctx)
+		load{func(n int) string { return a.url(server, metrics+n%hanging) }, b.clients(others), *turn}.run(ctx)
 	})
 	before := cpu(b.T, a.processes)
-	measured := load{func(n int) string { return a.url(server, n%distinct) }, b.clients(connections), turn}.run(ctx)
+	measured := load{func(n int) string { return a.url(server, n%distinct) }, b.clients(connections), *turn}.run(ctx)
 	measured.cpu = cpu(b.T, a.processes) - before
 	cancel()
 	background.Wait()
