@@ -50,7 +50,7 @@ func TestEventsOfNativeMetrics(t *testing.T) {
 		},
 		"a lost condition": {
 			stranded(scaling.LostCondition),
-			"Warning ConditionLost x1: metric jobs: HPA worker scaled to zero, but its condition ScaledToZero is gone: it will not wake the workload by itself. " +
+			"Warning ConditionLost x1: metric jobs: HPA worker scaled to zero, but its condition ScaledToZero does not say so: it will not wake the workload by itself. " +
 				"Set replicas of the scale target to 1 or more, or set the condition to True again in the HPA's status; " +
 				"if it happens every time, the feature gate HPAScaleToZero is off in kube-controller-manager",
 		},

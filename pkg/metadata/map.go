@@ -19,12 +19,10 @@ import (
 // absent. A reading method returns the zero value for a value that is a problem,
 // and for an absent key without a default.
 type Map struct {
-	path    string
-	values  map[string]string
-	handled map[string]bool
-	// concealed are names whose values must not show, whatever their keys say.
-	concealed map[string]bool
-	findings  *findings
+	path     string
+	values   map[string]string
+	handled  map[string]bool
+	findings *findings
 }
 
 // findings are shared by a Map and those nested in it.
@@ -43,17 +41,6 @@ func New(values map[string]string) *Map {
 // behavior.scaleUp.selectPolicy.
 func (m *Map) Nested(name string, values map[string]string) *Map {
 	return &Map{path: m.path + name + ".", values: values, handled: map[string]bool{}, findings: m.findings}
-}
-
-// Conceal keeps the values under some names out of all messages: those who read them may
-// not read what the values were taken from.
-func (m *Map) Conceal(names ...string) {
-	if m.concealed == nil {
-		m.concealed = map[string]bool{}
-	}
-	for _, name := range names {
-		m.concealed[name] = true
-	}
 }
 
 // Has reports whether a key is given, under any of its names.
@@ -139,8 +126,6 @@ func (m *Map) Problem(k Key, detail string) {
 	name, value := m.lookUp(k)
 	given := " is missing"
 	switch {
-	case m.concealed[name]:
-		given, detail = "", ""
 	case value != "" && k.Secret:
 		given = ""
 	case value != "":

@@ -40,10 +40,9 @@ func (p Parser) ParseMetric(name string, own map[string]string, triggers, secret
 func (p Parser) parseTrigger(m *metadata.Map, path string, values, secret map[string]string, policy *scaling.Policy) {
 	known := p.Sources.Keys(values[triggerTypeKey.Name])
 	values = maps.Clone(values)
-	taken, both := takeSecret(values, secret, known)
+	both := takeSecret(values, secret, known)
 	nameForSource(values, known)
 	entries := m.Nested(path, values)
-	entries.Conceal(taken...)
 	for _, name := range both {
 		entries.Conflict("%s: stands in the metadata and in the Secret; leave it in one of them", name)
 	}
@@ -52,12 +51,16 @@ func (p Parser) parseTrigger(m *metadata.Map, path string, values, secret map[st
 	entries.Finish([]metadata.Key{triggerTypeKey}, keys)
 }
 
-// takeSecret adds to a trigger's metadata the entries of its Secret that have a meaning
-// there, and returns their names. A Secret may serve others too: what else is in it is
-// none of ours. both are entries that the metadata has too, whatever their values: to
-// compare them would let whoever may write the metadata guess at the Secret.
-func takeSecret(values, secret map[string]string, known []metadata.Key) (taken, both []string) {
+// takeSecret adds to a trigger's metadata the entries of its Secret that are credentials
+// of its type. What else is in it is not taken, for a Secret may serve others too, and
+// what is read and where, such as a host, shows in every message. It returns the entries
+// that the metadata has too, whatever their values: to compare them would let whoever may
+// write the metadata guess at the Secret.
+func takeSecret(values, secret map[string]string, known []metadata.Key) (both []string) {
 	for _, k := range known {
+		if !k.Secret {
+			continue
+		}
 		for _, name := range append([]string{k.Name}, k.Aliases...) {
 			value, ok := secret[name]
 			if !ok {
@@ -67,11 +70,10 @@ func takeSecret(values, secret map[string]string, known []metadata.Key) (taken, 
 				both = append(both, name)
 				continue
 			}
-			taken = append(taken, name)
 			values[name] = value
 		}
 	}
-	return taken, both
+	return both
 }
 
 // nameForSource gives the keys that KEDA's external scaler would read itself the names

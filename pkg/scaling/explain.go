@@ -234,7 +234,7 @@ func hpaFindings(d Decision) []Condition {
 // stranded says whose zero a workload is at that its HPA does not wake, and the cure.
 func (d Decision) stranded() string {
 	if d.Stranded == LostCondition {
-		return fmt.Sprintf("HPA %s scaled to zero, but its condition ScaledToZero is gone: it will not wake the workload by itself. "+
+		return fmt.Sprintf("HPA %s scaled to zero, but its condition ScaledToZero does not say so: it will not wake the workload by itself. "+
 			"Set replicas of the scale target to 1 or more, or set the condition to True again in the HPA's status; "+
 			"if it happens every time, the feature gate HPAScaleToZero is off in kube-controller-manager", d.HPA.Name)
 	}

@@ -103,6 +103,9 @@ func (s *step) begin() {
 	}
 	s.bounds = boundsOf(s.p, s.obs)
 	s.canSleep = s.obs.ToZero
+	if s.obs.Native && s.p.Min != nil && *s.p.Min > 0 {
+		s.canSleep = false // KEDA would not ask us; a native HPA does
+	}
 	if s.obs.OpenLoop && s.p.Min != nil {
 		s.canSleep = *s.p.Min == 0
 	}

@@ -119,16 +119,18 @@ func (s *step) encode() {
 	}
 }
 
-// encodeReading sends the reading of the trigger that decided. A single trigger's
-// passes unchanged; of several, each in its own unit, the one that asks for most
-// is expressed in the metric's.
+// encodeReading sends the reading of the trigger that decided. KEDA's HPA divides by
+// the target of the only trigger, whose reading passes unchanged. Where the target is
+// another, because there are several triggers, each in its own unit, or because the
+// policy is shared or the HPA has a target of its user's, the reading is expressed in
+// its unit: 37 at 5 per replica are 7.4 at 1.
 func (s *step) encodeReading(target algorithm.Milli) {
 	i := s.d.Decider
 	sent := s.rec.Readings[i].Value
 	if s.obs.Native && !s.d.Awake {
 		sent = 0
 	}
-	if len(s.p.Triggers) > 1 {
+	if len(s.p.Triggers) > 1 || s.obs.Native || s.p.Target != s.p.Triggers[i].Target {
 		sent = sent / s.p.Triggers[i].Target.Float() * target.Float()
 	}
 	value, err := algorithm.NearestMilli(sent)

@@ -132,6 +132,9 @@ func (tr *tracer) set(field string) {
 		b.ScaleDown.Tolerance, b.ScaleUp.Tolerance = tr.number(value), tr.number(value)
 	case "min":
 		tr.obs.Bounds.Min = int32(tr.number(value))
+	case "ownMin":
+		least := int32(tr.number(value))
+		tr.policy.Min = &least
 	case "max":
 		tr.obs.Bounds.Max = int32(tr.number(value))
 	case "toZero":

@@ -26,9 +26,9 @@ var (
 		Name: "bearerToken", Aliases: []string{"token"}, Format: "a token without line breaks", Secret: true,
 		Meaning: "For authModes bearer. Give it as bearerTokenFromEnv.",
 	}
-	httpUsernameKey     = metadata.Key{Name: "username", Meaning: "For authModes basic."}
+	httpUsernameKey     = metadata.Key{Name: "username", Secret: true, Meaning: "For authModes basic."}
 	httpPasswordKey     = metadata.Key{Name: "password", Secret: true, Meaning: "For authModes basic. Give it as passwordFromEnv."}
-	customAuthHeaderKey = metadata.Key{Name: "customAuthHeader", Format: "the name of a header", Meaning: "For authModes custom: the header to send."}
+	customAuthHeaderKey = metadata.Key{Name: "customAuthHeader", Secret: true, Format: "the name of a header", Meaning: "For authModes custom: the header to send."}
 	customAuthValueKey  = metadata.Key{
 		Name: "customAuthValue", Format: "a text without line breaks", Secret: true,
 		Meaning: "For authModes custom: the header's value. Give it as customAuthValueFromEnv.",

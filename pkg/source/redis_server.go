@@ -61,7 +61,7 @@ var (
 		Name: "databaseIndex", Kind: metadata.Whole, Range: metadata.Range{Min: 0, Max: 1_000_000}, Default: "0",
 		Meaning: "The database.",
 	}
-	usernameKey = metadata.Key{Name: "username", Meaning: "The ACL user; the default user if absent."}
+	usernameKey = metadata.Key{Name: "username", Secret: true, Meaning: "The ACL user; the default user if absent."}
 	passwordKey = metadata.Key{Name: "password", Secret: true, Meaning: "The password. Give it as passwordFromEnv."}
 	tlsKey      = metadata.Key{
 		Name: "source.enableTLS", Kind: metadata.Flag, Default: "false",
@@ -75,7 +75,7 @@ var (
 		Name: "sentinelMaster", Required: true,
 		Meaning: "The name of the primary that the sentinels watch.",
 	}
-	sentinelUsernameKey = metadata.Key{Name: "sentinelUsername", Meaning: "The ACL user at the sentinels."}
+	sentinelUsernameKey = metadata.Key{Name: "sentinelUsername", Secret: true, Meaning: "The ACL user at the sentinels."}
 	sentinelPasswordKey = metadata.Key{Name: "sentinelPassword", Secret: true, Meaning: "The password at the sentinels."}
 
 	// scalerTLSKey is KEDA's own: the connection from KEDA to this scaler.
