@@ -13,6 +13,10 @@ import (
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
 
+// maxWords is how many bytes of an error are quoted. The HPA controller keeps them in the
+// HPA's status, and a query may be of any length.
+const maxWords = 4096
+
 // toStatus turns an error about a StabilizedMetric into the status that the HPA's
 // condition FailedGetExternalMetric quotes: 4xx for what the user has to mend, 503 for
 // what passes by itself.
@@ -31,6 +35,9 @@ func toStatus(namespace, name string, err error) error {
 		code, reason = http.StatusConflict, metav1.StatusReasonConflict
 	}
 	words := strings.ReplaceAll(err.Error(), "\n", "; ")
+	if len(words) > maxWords {
+		words = strings.ToValidUTF8(words[:maxWords], "") + "…"
+	}
 	return status(code, reason, fmt.Sprintf("StabilizedMetric %s/%s: %s", namespace, name, words))
 }
 
