@@ -169,6 +169,7 @@ func disagreement(asks []ask) []string {
 		of   func(ask) string
 	}{
 		{"scaleTargetRef", func(a ask) string { return a.hpa.target.String() }},
+		{"bounds", func(a ask) string { return a.hpa.boundsInWords() }},
 		{"averageValue", func(a ask) string { return a.metric.inWords() }},
 		{"tolerance", func(a ask) string { return fmt.Sprintf("%v down, %v up", a.hpa.tolerance.Down, a.hpa.tolerance.Up) }},
 	}
@@ -185,6 +186,15 @@ func disagreement(asks []ask) []string {
 		}
 	}
 	return differences
+}
+
+// boundsInWords are minReplicas and maxReplicas.
+func (h *nativeHPA) boundsInWords() string {
+	least := h.bounds.Min
+	if h.toZero {
+		least = 0
+	}
+	return fmt.Sprintf("%d to %d", least, h.bounds.Max)
 }
 
 // inWords is the target as a user may write it.

@@ -123,6 +123,8 @@ func TestSeveralNativeHPAs(t *testing.T) {
 			"ambiguous target: External metric jobs in shop is asked for with different averageValue (a: 5; a: none, but a value); let each HorizontalPodAutoscaler have a StabilizedMetric of its own"},
 		{"two workloads", map[string]string{"a": hpaSpec(transparent, "jobs: "+five), "b": elsewhere},
 			"ambiguous target: External metric jobs in shop is asked for with different scaleTargetRef (a: apps/Deployment/worker; b: apps/Deployment/mailer); let each HorizontalPodAutoscaler have a StabilizedMetric of its own"},
+		{"two bounds", map[string]string{"a": hpaSpec(transparent, "jobs: "+five), "b": strings.Replace(hpaSpec(transparent, "jobs: "+five), "maxReplicas: 100", "maxReplicas: 9", 1)},
+			"ambiguous target: External metric jobs in shop is asked for with different bounds (a: 1 to 100; b: 1 to 9); let each HorizontalPodAutoscaler have a StabilizedMetric of its own"},
 		{"everything", map[string]string{"a": elsewhere, "b": hpaSpec("", "jobs: {type: AverageValue, averageValue: 7}")},
 			"ambiguous target: External metric jobs in shop is asked for with different scaleTargetRef (a: apps/Deployment/mailer; b: apps/Deployment/worker), averageValue (a: 5; b: 7), tolerance (a: 0 down, 0 up; b: 0.1 down, 0.1 up); let each HorizontalPodAutoscaler have a StabilizedMetric of its own"},
 	}
