@@ -95,7 +95,7 @@ func nameForSource(values map[string]string, known []metadata.Key) {
 func refuseEnvironment(m *metadata.Map, values map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if plain, ok := strings.CutSuffix(name, "FromEnv"); ok {
-			m.Conflict("%s: there is no environment to take it from; set %s in the Secret of secretRef", name, plain)
+			m.Conflict("%s: there is no environment to take it from; set %s here, or in the Secret of secretRef if it is a credential", name, plain)
 		}
 	}
 }

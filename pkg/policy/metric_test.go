@@ -226,7 +226,7 @@ func TestMetricSecrets(t *testing.T) {
 		},
 		{
 			"the environment", "triggers: [{type: redis, metadata: {address: 'redis:6379', listName: jobs, passwordFromEnv: PASSWORD}}]", nil,
-			[]string{"triggers[0].passwordFromEnv: there is no environment to take it from; set password in the Secret of secretRef"},
+			[]string{"triggers[0].passwordFromEnv: there is no environment to take it from; set password here, or in the Secret of secretRef if it is a credential"},
 		},
 	}
 	parser := newParser(t)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/dashpot-project/dashpot/internal/redistest"
 	"github.com/dashpot-project/dashpot/test/e2e/cluster"
+	"github.com/dashpot-project/dashpot/test/e2e/cluster/scenario"
 )
 
 // crds is the path of the StabilizedMetric's definition.
@@ -144,14 +145,7 @@ func runAll(t *testing.T, sync time.Duration, scenarios map[string]func(*testing
 		t.Fatal(err)
 	}
 	hpaSync = sync
-	t.Run("scenarios", func(t *testing.T) {
-		for name, scenario := range scenarios {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				scenario(t)
-			})
-		}
-	})
+	scenario.Together(t, scenarios)
 }
 
 // hpaSync is the period of the HPA controller of the running scenarios.

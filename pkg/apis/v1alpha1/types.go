@@ -146,9 +146,9 @@ type Trigger struct {
 	// +kubebuilder:validation:XValidation:rule="!('shadow' in self)",message="shadow must not be here: it stands in spec, beside triggers"
 	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k.endsWith('FromEnv'))",message="a key that ends in FromEnv must not be here: it names a variable of a workload's container, which only KEDA can read; put the value in a Secret and name it in secretRef"
 	Metadata map[string]string `json:"metadata,omitempty"`
-	// secretRef names a Secret of the same namespace whose entries are added to
-	// the metadata under their own names, such as password. A key must not stand
-	// in both.
+	// secretRef names a Secret of the same namespace whose credentials are added
+	// to the metadata under their own names, such as password. A key must not
+	// stand in both. Other entries are not used.
 	//
 	// +optional
 	SecretRef *SecretReference `json:"secretRef,omitempty"`

@@ -18,6 +18,19 @@ import (
 	"github.com/dashpot-project/dashpot/test/e2e/cluster"
 )
 
+// Together runs scenarios side by side: they mostly wait.
+func Together(t *testing.T, scenarios map[string]func(*testing.T)) {
+	t.Helper()
+	t.Run("scenarios", func(t *testing.T) {
+		for name, scenario := range scenarios {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				scenario(t)
+			})
+		}
+	})
+}
+
 // Worker is the name of the Deployment.
 const Worker = "worker"
 
