@@ -53,8 +53,8 @@ func (o *Observer) lookAtKEDA(ref scaling.Ref, metric string) (scaling.Observati
 // observation puts together what is seen; h is nil if there is no HPA.
 func observation(so *scaledObject, h *hpa, counts replicas, metric string) scaling.Observation {
 	obs := scaling.Observation{
-		Target: so.target.String(),
-		Spec:   counts.spec, Status: counts.status,
+		Target: so.target.String(), UID: string(so.UID),
+		Spec: counts.spec, Status: counts.status,
 		Bounds: so.bounds, ToZero: so.toZero, Cooldown: so.cooldown,
 	}
 	if counts.spec == 0 {

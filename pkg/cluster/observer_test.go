@@ -93,6 +93,7 @@ func TestObserve(t *testing.T) {
 		}
 		got, took, err := observe(t, o, worker)
 		want := scaling.Observation{
+			UID:    "uid-of-worker",
 			Target: "apps/Deployment/worker", Spec: 3, Status: 2,
 			Bounds: algorithm.Bounds{Min: 1, Max: 100}, ToZero: true, Cooldown: 300 * time.Second,
 			HPA: scaling.HPA{Name: "keda-hpa-worker", Target: 5000},

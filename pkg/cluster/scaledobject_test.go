@@ -12,6 +12,7 @@ import (
 func TestScaledObjectBecomesAnObservation(t *testing.T) {
 	const push = "triggers: [{type: external-push}]\n"
 	defaults := scaling.Observation{
+		UID:    "uid-of-worker",
 		Target: "apps/Deployment/worker", Spec: 3, Status: 2,
 		Bounds: algorithm.Bounds{Min: 1, Max: 100}, ToZero: true, Cooldown: 300 * time.Second,
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/dashpot-project/dashpot/pkg/apis/v1alpha1"
@@ -86,9 +87,8 @@ func sameNumbers(a, b v1alpha1.Status) bool {
 		return false
 	}
 	one, other := *a.LastDecision, *b.LastDecision
-	sameCount := (one.Replicas == nil) == (other.Replicas == nil) && (one.Replicas == nil || *one.Replicas == *other.Replicas)
-	one.Time, one.Replicas, other.Time, other.Replicas = metav1.Time{}, nil, metav1.Time{}, nil
-	return sameCount && one == other
+	one.Time, other.Time = metav1.Time{}, metav1.Time{}
+	return equality.Semantic.DeepEqual(one, other)
 }
 
 // statusOf is the status that a decision on a metric makes.
@@ -136,8 +136,6 @@ func lastDecision(d scaling.Decision, e scaling.Explanation, now time.Time) *v1a
 	last := &v1alpha1.LastDecision{
 		Time:                    metav1.NewTime(d.At),
 		HorizontalPodAutoscaler: d.HPA.Name,
-		CurrentReplicas:         e.Current,
-		RecommendedReplicas:     e.Recommended,
 		Why:                     cut(e.Why, maxWhy),
 	}
 	if d.At.IsZero() { // no record was loaded, so nobody has asked the store for the time
@@ -147,7 +145,8 @@ func lastDecision(d scaling.Decision, e scaling.Explanation, now time.Time) *v1a
 		last.Reading = decimal(e.Triggers[d.Decider].Value)
 	}
 	if d.Err == nil {
-		last.Replicas, last.Active, last.Value = &e.Replicas, e.Active, decimal(e.Value)
+		last.CurrentReplicas, last.RecommendedReplicas, last.Replicas = &e.Current, &e.Recommended, &e.Replicas
+		last.Active, last.Value = &e.Active, decimal(e.Value)
 	}
 	return last
 }

@@ -166,13 +166,13 @@ func (f *statusServer) status(t *testing.T, name string) string {
 	}
 	count, active := "none", ""
 	if last.Replicas != nil {
-		count = fmt.Sprint(*last.Replicas)
+		count = fmt.Sprintf("%d of %d", *last.Replicas, *last.CurrentReplicas)
 	}
-	if last.Active {
+	if last.Active != nil && *last.Active {
 		active = ", active"
 	}
-	lines := []string{fmt.Sprintf("generation %d, %s reading %s: %s of %d%s, value %s",
-		status.ObservedGeneration, last.Time.UTC().Format(time.TimeOnly), last.Reading, count, last.CurrentReplicas, active, last.Value)}
+	lines := []string{fmt.Sprintf("generation %d, %s reading %s: %s%s, value %s",
+		status.ObservedGeneration, last.Time.UTC().Format(time.TimeOnly), last.Reading, count, active, last.Value)}
 	for _, c := range status.Conditions {
 		lines = append(lines, fmt.Sprintf("%s=%s/%s since %s", c.Type, c.Status, c.Reason, c.LastTransitionTime.UTC().Format(time.TimeOnly)))
 		if c.ObservedGeneration != status.ObservedGeneration {

@@ -49,11 +49,11 @@ ScalingActive=True/ValidMetricFound since 00:00:01
 AbleToScale=True/ReadyForNewScale since 00:00:01
 ScalingLimited=True/TooManyReplicas since 00:00:11`},
 			{"what an error leaves unknown is gone", failed(errTimeout), `
-generation 1, 00:00:15 reading : none of 1, value 
+generation 1, 00:00:15 reading : none, value 
 Ready=True/PolicyValid since 00:00:01
 ScalingActive=False/FailedGetExternalMetric since 00:00:16`},
 			{"a policy that cannot be followed", failed(errTwoBad), `
-generation 1, 00:00:20 reading : none of 1, value 
+generation 1, 00:00:20 reading : none, value 
 Ready=False/InvalidPolicy since 00:00:21
 ScalingActive=False/FailedGetExternalMetric since 00:00:16`},
 			{"mended", counted(3, 12), `
@@ -136,7 +136,7 @@ func TestStatusChangesHands(t *testing.T) {
 		}
 		for name, want := range map[string]string{
 			"jobs": "generation 1, 00:00:00 reading 12", // as it was
-			"mails": `generation 1, 00:01:02 reading : none of 1, value 
+			"mails": `generation 1, 00:01:02 reading : none, value 
 Ready=True/PolicyValid since 00:00:01
 ScalingActive=False/FailedGetExternalMetric since 00:01:03`,
 		} {

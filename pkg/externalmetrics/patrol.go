@@ -153,7 +153,7 @@ func (t *tour) work() {
 			return
 		}
 		ctx, cancel := context.WithTimeout(t.ctx, patrolPatience)
-		d := t.patrol.evaluator.Evaluate(ctx, scaling.Request{Ref: m.Ref, Policy: m.Policy})
+		d := t.patrol.evaluator.Evaluate(ctx, m.Request())
 		cancel()
 		if t.ctx.Err() == nil {
 			t.patrol.told(m, d)

@@ -68,7 +68,7 @@ func (v values) value(ctx context.Context, namespace, name string, selector labe
 	if selector != nil && !selector.Matches(labels.Set(metric.Labels)) {
 		return none, notSelected(metric, selector)
 	}
-	d := v.evaluator.Evaluate(ctx, scaling.Request{Ref: metric.Ref, Policy: metric.Policy})
+	d := v.evaluator.Evaluate(ctx, metric.Request())
 	if d.Err != nil {
 		return none, toStatus(namespace, name, d.Err)
 	}

@@ -54,6 +54,8 @@ func NewEvaluator(o Options) *Evaluator {
 type Request struct {
 	Ref    Ref
 	Policy *Policy
+	// UID is that of the object, where the caller knows it and the observer does not.
+	UID string
 	// Outcomes are readings that the caller has just made, one per trigger; nil to
 	// let the evaluator see to it.
 	Outcomes []Outcome
@@ -71,6 +73,9 @@ func (e *Evaluator) Evaluate(ctx context.Context, req Request) Decision {
 
 func (e *Evaluator) decide(ctx context.Context, req Request) Decision {
 	obs, err := e.observer.Observe(ctx, req.Ref, req.Policy.Metric)
+	if obs.UID == "" {
+		obs.UID = req.UID
+	}
 	q := question{key: Key{req.Ref, obs.Target, req.Policy.Record}, policy: req.Policy, obs: obs}
 	if err == nil && req.Policy.Invalid == nil {
 		err = unservable(req.Policy, obs)

@@ -82,6 +82,9 @@ type Metric struct {
 	Replaced <-chan struct{}
 }
 
+// Request asks for the metric's decision.
+func (m Metric) Request() Request { return Request{Ref: m.Ref, Policy: m.Policy, UID: m.UID} }
+
 // ErrNoSuchMetric is wrapped where there is no StabilizedMetric of a name.
 var ErrNoSuchMetric = errors.New("no such StabilizedMetric")
 
@@ -90,6 +93,8 @@ type Observation struct {
 	// OpenLoop: nothing is observed; the last served count is taken as applied.
 	// Every other field is then a default.
 	OpenLoop bool
+	// UID is the object's; empty if it is not known.
+	UID string
 	// Job: the object is a ScaledJob, which is served without a record.
 	Job bool
 	// Native: an HPA asks for the metric itself, without KEDA between. It holds at an

@@ -27,6 +27,8 @@ type Record struct {
 	Time time.Time `json:"time"`
 	// Clock is the record's own clock at that moment.
 	Clock time.Duration `json:"clock"`
+	// UID is that of the object whose past it is; empty if nobody knew it.
+	UID string `json:"uid,omitempty"`
 	// Seeded: the record has a past. One that has not is a key without memory.
 	Seeded bool `json:"seeded,omitempty"`
 
@@ -132,7 +134,7 @@ func layoutOf(data []byte) int {
 // without memory. Its clock goes on, so that no replica takes it for a loss.
 func (r Record) forgotten(now time.Time) Record {
 	return Record{
-		Time: now, Clock: r.Clock, EvaluatedAt: r.Clock, Seeded: true,
+		Time: now, Clock: r.Clock, EvaluatedAt: r.Clock, UID: r.UID, Seeded: true,
 		Replicas: r.Replicas, Served: r.Replicas, Lowest: r.Replicas, Highest: r.Replicas,
 	}
 }

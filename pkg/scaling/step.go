@@ -151,10 +151,12 @@ func (s *step) wall(at time.Duration) time.Time { return s.in.Now.Add(at - s.now
 
 // seed gives a record without memory its first: a workload that runs counts as
 // just active and keeps its count for a window; one that does not stays asleep.
-// Losing a part of the memory is no different, and time that nobody can measure ends
-// like that too, except that it is no activity.
+// Losing a part of the memory is no different, nor is an object that was made again
+// under the name of another; time that nobody can measure ends like that too, except
+// that it is no activity.
 func (s *step) seed() {
-	if s.rec.Seeded && !s.in.Blind && !s.in.Lost {
+	another, ageless := s.adopt(), s.in.Blind || s.in.Lost
+	if s.rec.Seeded && !ageless && !another {
 		return
 	}
 	s.changed = true
@@ -165,13 +167,26 @@ func (s *step) seed() {
 	case !s.in.Blind:
 		s.rec.LastActive, s.rec.EverActive = s.now, true
 	}
+	if ageless {
+		s.rec.Readings = nil
+	}
 	if s.rec.Seeded {
-		s.rec.Readings = nil // of unknown age
 		return
 	}
 	s.rec.Seeded = true
 	s.rec.Replicas, s.rec.Served = s.current, s.current
 	s.rec.Lowest, s.rec.Highest = s.current, s.current
+}
+
+// adopt makes the record that of the observed object, and reports whether it was that of
+// another one before.
+func (s *step) adopt() (another bool) {
+	before := s.rec.UID
+	if s.obs.UID == "" || s.obs.UID == before {
+		return false
+	}
+	s.rec.UID, s.changed = s.obs.UID, true
+	return before != ""
 }
 
 // sighted ends a time without sight: the count stands as a recommendation of this

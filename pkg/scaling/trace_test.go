@@ -130,6 +130,8 @@ func (tr *tracer) set(field string) {
 		b.ScaleUp.Policies = tr.policies(value)
 	case "tolerance":
 		b.ScaleDown.Tolerance, b.ScaleUp.Tolerance = tr.number(value), tr.number(value)
+	case "uid":
+		tr.obs.UID = value
 	case "min":
 		tr.obs.Bounds.Min = int32(tr.number(value))
 	case "ownMin":

@@ -22,7 +22,8 @@ type Status struct {
 	LastDecision *LastDecision `json:"lastDecision,omitempty"`
 }
 
-// LastDecision is a decision in short.
+// LastDecision is a decision in short. Where none could be made, all but time and why is
+// absent: a 0 would be taken for one.
 type LastDecision struct {
 	// time is when it was made.
 	Time metav1.Time `json:"time"`
@@ -35,15 +36,21 @@ type LastDecision struct {
 	// +optional
 	Reading string `json:"reading,omitempty"`
 	// currentReplicas is the count that the workload ran.
-	CurrentReplicas int32 `json:"currentReplicas"`
+	//
+	// +optional
+	CurrentReplicas *int32 `json:"currentReplicas,omitempty"`
 	// recommendedReplicas is what the formula gives, before windows and limits.
-	RecommendedReplicas int32 `json:"recommendedReplicas"`
-	// replicas is the decided count. It is absent if none could be decided.
+	//
+	// +optional
+	RecommendedReplicas *int32 `json:"recommendedReplicas,omitempty"`
+	// replicas is the decided count.
 	//
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 	// active says whether the workload is to be awake.
-	Active bool `json:"active"`
+	//
+	// +optional
+	Active *bool `json:"active,omitempty"`
 	// value is the metric's value as it is served.
 	//
 	// +optional

@@ -54,9 +54,24 @@ func (in *Fallback) DeepCopy() *Fallback {
 func (in *LastDecision) DeepCopyInto(out *LastDecision) {
 	*out = *in
 	in.Time.DeepCopyInto(&out.Time)
+	if in.CurrentReplicas != nil {
+		in, out := &in.CurrentReplicas, &out.CurrentReplicas
+		*out = new(int32)
+		**out = **in
+	}
+	if in.RecommendedReplicas != nil {
+		in, out := &in.RecommendedReplicas, &out.RecommendedReplicas
+		*out = new(int32)
+		**out = **in
+	}
 	if in.Replicas != nil {
 		in, out := &in.Replicas, &out.Replicas
 		*out = new(int32)
+		**out = **in
+	}
+	if in.Active != nil {
+		in, out := &in.Active, &out.Active
+		*out = new(bool)
 		**out = **in
 	}
 }
