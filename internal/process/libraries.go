@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 
 	"github.com/redis/go-redis/v9"
@@ -13,16 +12,12 @@ import (
 // log. It is for a main: the libraries keep the logger in a variable of theirs.
 func AdoptLibraries(log *slog.Logger) {
 	klog.SetSlogLogger(log)
-	redis.SetLogger(redisLog{log})
+	redis.SetLogger(silence{})
 }
 
-// redisLog tells what go-redis says to those who look for it. All of it is about
-// errors that its callers get too, many times over while a server is down.
-type redisLog struct{ log *slog.Logger }
+// silence drops what go-redis says. All of it is about errors that its callers get too,
+// and it quotes servers, one of which may repeat the password that it was sent.
+type silence struct{}
 
 // Printf implements go-redis' logger.
-func (l redisLog) Printf(ctx context.Context, format string, args ...any) {
-	if l.log.Enabled(ctx, slog.LevelDebug) {
-		l.log.DebugContext(ctx, fmt.Sprintf(format, args...), "library", "go-redis")
-	}
-}
+func (silence) Printf(context.Context, string, ...any) {}

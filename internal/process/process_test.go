@@ -18,16 +18,6 @@ func TestLogFormats(t *testing.T) {
 	}
 }
 
-func TestRedisLogIsForDebuggingOnly(t *testing.T) {
-	for level, lines := range map[slog.Level]int{slog.LevelInfo: 0, slog.LevelDebug: 1} {
-		var out bytes.Buffer
-		redisLog{NewLogger(&out, level, "text")}.Printf(t.Context(), "dial %s", "refused")
-		if got := bytes.Count(out.Bytes(), []byte("dial refused")); got != lines {
-			t.Errorf("at %v: wrote %q; want %d lines", level, out.String(), lines)
-		}
-	}
-}
-
 func TestParseLevel(t *testing.T) {
 	for text, want := range map[string]slog.Level{"debug": slog.LevelDebug, "INFO": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError} {
 		if got, err := ParseLevel(text); got != want || err != nil {

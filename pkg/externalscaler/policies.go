@@ -1,7 +1,6 @@
 package externalscaler
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -10,9 +9,10 @@ import (
 )
 
 const (
-	// maxMetadata is how large a trigger's metadata may be, keys and values, in
-	// bytes. A PromQL query of a page is 4 KiB.
-	maxMetadata = 64 << 10
+	// maxKept is how large the metadata of a policy in the cache may be, keys and
+	// values, in bytes; what is larger is parsed every time. A PromQL query of a page is
+	// 4 KiB.
+	maxKept = 64 << 10
 	// cacheBudget bounds each of the cache's two generations, in bytes. 10,000
 	// policies with 500 bytes of metadata each take 15 MB: one generation.
 	cacheBudget = 16 << 20
@@ -38,13 +38,10 @@ func newPolicyCache(parser PolicyParser) *policyCache {
 	return &policyCache{parser: parser, young: map[string]*scaling.Policy{}}
 }
 
-// get returns the policy of some metadata. Metadata over the limit is a bad
-// policy, and not kept.
+// get returns the policy of some metadata.
 func (c *policyCache) get(metadata map[string]string) *scaling.Policy {
-	if size := sizeOf(metadata); size > maxMetadata {
-		policy := *c.parser.Parse(metadata)
-		policy.Invalid = fmt.Errorf("%w: metadata has %d bytes in keys and values, at most %d are allowed", scaling.ErrBadPolicy, size, maxMetadata)
-		return &policy
+	if sizeOf(metadata) > maxKept {
+		return c.parser.Parse(metadata)
 	}
 	key := canonical(metadata)
 	c.mu.RLock()

@@ -17,7 +17,8 @@ var triggerTypeKey = metadata.Key{Name: "type", Required: true, Meaning: sourceK
 // as they would stand in a trigger's metadata; triggers the metadata of each of its
 // triggers, their types under the key type; secrets the entries of each one's Secret, nil
 // where it has none. What is wrong is in Invalid, as with Parse; a problem of a trigger
-// begins with triggers[0].
+// begins with triggers[0]. A trigger's size counts with what it takes from its Secret and
+// with its type.
 func (p Parser) ParseMetric(name string, own map[string]string, triggers, secrets []map[string]string) *scaling.Policy {
 	m := metadata.New(own)
 	policy := parseOwn(m)
@@ -43,6 +44,14 @@ func (p Parser) parseTrigger(m *metadata.Map, path string, values, secret map[st
 	both := takeSecret(values, secret, known)
 	nameForSource(values, known)
 	entries := m.Nested(path, values)
+	if size := sizeOf(values); size > maxMetadata {
+		of := ""
+		if len(secret) > 0 {
+			of = " (with those of its Secret)"
+		}
+		entries.Conflict(tooLarge+of, size, maxMetadata)
+		return
+	}
 	for _, name := range both {
 		entries.Conflict("%s: stands in the metadata and in the Secret; leave it in one of them", name)
 	}

@@ -167,6 +167,10 @@ func TestMetricProblems(t *testing.T) {
 			"near miss in the second", jobsTrigger[:len(jobsTrigger)-2] + ", {type: redis, metadata: {address: 'redis:6379', listName: mails, listLenght: '5'}}]",
 			[]string{"triggers[1].listLenght: unknown key, did you mean listLength?"},
 		},
+		{
+			"size of the second", jobsTrigger[:len(jobsTrigger)-2] + ", {type: redis, metadata: {listName: '" + strings.Repeat("x", 64<<10) + "'}}]",
+			[]string{"triggers[1].metadata has 65553 bytes in keys and values, at most 65536 are allowed"},
+		},
 		{"cooldown", jobsTrigger + "cooldownPeriod: -1", []string{`cooldownPeriod "-1": must be seconds, or a duration such as 90s, from 0 to 2592000 s`}},
 		{"interval", jobsTrigger + "interval: 301", []string{`interval "301": must be seconds, or a duration such as 90s, from 1 to 300 s`}},
 		{"interval of 0", jobsTrigger + "interval: 0", []string{`interval "0": must be seconds, or a duration such as 90s, from 1 to 300 s`}},
@@ -249,6 +253,18 @@ func TestMetricSecrets(t *testing.T) {
 	}
 }
 
+// TestMetricSize: a trigger with its Secret may have 64 KiB, as one of KEDA may with what
+// KEDA takes from the environment.
+func TestMetricSize(t *testing.T) {
+	parser, spec := newParser(t), specOf(t, "triggers: [{type: redis, metadata: {address: 'redis:6379', listName: jobs}}]")
+	const rest = len("type"+"redis"+"address"+"redis:6379"+"listName"+"jobs") + len("password")
+	if p := parseMetric(parser, spec, values{"password": strings.Repeat("x", 64<<10-rest), "other": "is not taken"}); p.Invalid != nil {
+		t.Errorf("65536 bytes: %v", p.Invalid)
+	}
+	wantProblems(t, parseMetric(parser, spec, values{"password": strings.Repeat("x", 64<<10-rest+1)}),
+		[]string{"triggers[0].metadata has 65537 bytes in keys and values, at most 65536 are allowed (with those of its Secret)"})
+}
+
 func TestMetricWarnings(t *testing.T) {
 	tests := []struct {
 		name, spec string
@@ -261,6 +277,10 @@ func TestMetricWarnings(t *testing.T) {
 		{
 			"a key of no use", "triggers: [{type: redis, metadata: {address: 'redis:6379', listName: jobs, createConsumerGroup: 'yes'}}]",
 			[]string{"triggers[0].createConsumerGroup: unknown key, ignored"},
+		},
+		{ // C26
+			"metricType and keys of KEDA's other scalers", "triggers: [{type: prometheus, metadata: {serverAddress: 'http://prom', query: up, threshold: '5', metricType: Utilization, targetValue: '0', createConsumerGroup: 'yes'}}]",
+			[]string{"triggers[0].createConsumerGroup: unknown key, ignored", "triggers[0].metricType: unknown key, ignored", "triggers[0].targetValue: unknown key, ignored"},
 		},
 		{
 			"activation above target", "triggers: [{type: redis, metadata: {address: 'redis:6379', listName: jobs, activationListLength: '50'}}]",

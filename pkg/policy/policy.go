@@ -24,6 +24,10 @@ type Sources interface {
 	Parse(triggerType string, m *metadata.Map) (t scaling.Trigger, metric string, interval time.Duration)
 }
 
+// maxMetadata is how large a trigger's metadata may be, keys and values, in bytes. A
+// PromQL query of a page is 4 KiB.
+const maxMetadata = 64 << 10
+
 // Parser makes policies of metadata. It is safe for concurrent use.
 type Parser struct{ Sources Sources }
 
@@ -37,9 +41,29 @@ const one algorithm.Milli = 1000
 
 // Parse always returns a policy. If the metadata is wrong, its Invalid wraps
 // scaling.ErrBadPolicy and names every problem; Metric and Target are then what they
-// would be as far as that can be told, and never empty or 0.
+// would be as far as that can be told, and never empty or 0. Metadata of more than 64 KiB
+// is wrong, whatever it says, and of that nothing else is told.
 func (p Parser) Parse(values map[string]string) *scaling.Policy {
-	m := metadata.New(values)
+	policy := p.parse(metadata.New(values))
+	if size := sizeOf(values); size > maxMetadata {
+		m := metadata.New(nil)
+		m.Conflict(tooLarge, size, maxMetadata)
+		return finished(m, policy)
+	}
+	return policy
+}
+
+const tooLarge = "metadata has %d bytes in keys and values, at most %d are allowed"
+
+func sizeOf(values map[string]string) int {
+	size := 0
+	for key, value := range values {
+		size += len(key) + len(value)
+	}
+	return size
+}
+
+func (p Parser) parse(m *metadata.Map) *scaling.Policy {
 	if m.Has(metricKey) {
 		return parseShared(m)
 	}

@@ -123,6 +123,10 @@ func TestProblems(t *testing.T) {
 		{"missing source", jobs(values{"source": "-"}), []string{"source is missing: must be one of redis, redis-streams, redis-cluster, redis-cluster-streams, redis-sentinel, redis-sentinel-streams, prometheus"}},
 		{"min above max", jobs(values{"behavior": "{}", "minReplicaCount": "9", "maxReplicaCount": "8"}), []string{"minReplicaCount 9: must not be above maxReplicaCount 8"}},
 		{"max zero", jobs(values{"behavior": "{}", "maxReplicaCount": "0"}), []string{`maxReplicaCount "0": must be a whole number from 1 to 1000000`}},
+		{"size", jobs(values{"listName": strings.Repeat("x", 64<<10), "listLenght": "9"}), []string{"metadata has 65608 bytes in keys and values, at most 65536 are allowed"}},
+		{"C26: a quantity", jobs(values{"listLength": "70000m"}), []string{`listLength "70000m": must be a number from 0.001 to 1000000000 (not a quantity; write 70)`}},
+		{"C26: a quantity for the activation", jobs(values{"activationListLength": "500m"}), []string{`activationListLength "500m": must be a number of at least 0 (not a quantity; write 0.5)`}},
+		{"C26: a quantity for the activation of a stream", orders(values{"activationLagCount": "1k"}), []string{`activationLagCount "1k": must be a number of at least 0 (not a quantity; write 1000)`}},
 		{"interval", jobs(values{"interval": "500ms"}), []string{`interval "500ms": must be seconds, or a duration such as 90s, from 1 to 300 s`}},
 		{"cooldown", jobs(values{"behavior": "{}", "cooldownPeriod": "-5"}), []string{`cooldownPeriod "-5": must be seconds, or a duration such as 90s, from 0 to 2592000 s`}},
 		{"metric name", jobs(values{"metricName": "a\tb"}), []string{`metricName "a\tb": must be a name without control characters (each of / . : % ( ) becomes a dash)`}},
@@ -159,6 +163,7 @@ func TestWarnings(t *testing.T) {
 		want     []string
 	}{
 		{"unknown", jobs(values{"connection": "main", "createConsumerGroup": "yes"}), []string{"connection: unknown key, ignored", "createConsumerGroup: unknown key, ignored"}},
+		{"C26: metricType Utilization", promql(values{"metricType": "Utilization"}), []string{"metricType: no effect in a trigger's metadata; set it on the trigger, beside type"}},
 		{"metricType", jobs(values{"metricType": "Value"}), []string{"metricType: no effect in a trigger's metadata; set it on the trigger, beside type"}},
 		{"cooldown in pass-through", jobs(values{"cooldownPeriod": "60"}), []string{"cooldownPeriod: " + aloneToo}},
 		{"cooldown stabilised", jobs(values{"cooldownPeriod": "60", "behavior": "{}"}), nil},

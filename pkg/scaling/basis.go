@@ -2,6 +2,7 @@ package scaling
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -78,6 +79,9 @@ func (b Basis) usable(i int) (Reading, bool) {
 
 // recommended is what the formula makes of a usable reading of a trigger.
 func (b Basis) recommended(i int, value float64) (replicas int32, held bool) {
+	if b.Policy.Triggers[i].Counts {
+		return int32(min(math.Ceil(value), math.MaxInt32)), false
+	}
 	usage, _ := algorithm.ToMilli(value) // what is on file has been checked
 	return algorithm.AverageValue(usage, b.Policy.Triggers[i].Target, b.Status, b.Tolerance)
 }

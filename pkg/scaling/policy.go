@@ -102,6 +102,9 @@ type Trigger struct {
 	Activation float64
 	// Query says what to read. Only the source that parsed it looks inside.
 	Query Query
+	// Counts: the reading is a number of replicas, which a formula of its own has given,
+	// tolerance and all. It is asked for as it is.
+	Counts bool
 	// Costly: the server has others to serve, and an answer costs it more than a look at
 	// a number. It is read once per interval, even while a push stream waits for work.
 	Costly bool

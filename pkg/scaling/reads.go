@@ -40,7 +40,7 @@ func newReads(source Source, patience, timeout time.Duration) *reads {
 // join returns the flight for a question, and starts it if there is none. fly does
 // the work: it calls read when it comes to it, and its state is the flight's result.
 func (r *reads) join(q question, fly func(ctx context.Context, read func() []Outcome) state) *flight {
-	id, queries := flightID(q), queriesOf(q.policy)
+	id, queries := flightID(q), queriesOf(q)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if f, ok := r.flights[id]; ok {
@@ -140,10 +140,10 @@ func flightID(q question) string {
 	return id.String()
 }
 
-func queriesOf(p *Policy) []Query {
-	queries := make([]Query, len(p.Triggers))
-	for i, t := range p.Triggers {
-		queries[i] = t.Query
+func queriesOf(q question) []Query {
+	queries, scope := make([]Query, len(q.policy.Triggers)), scopeOf(q)
+	for i, t := range q.policy.Triggers {
+		queries[i] = In(t.Query, scope)
 	}
 	return queries
 }

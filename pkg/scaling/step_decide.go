@@ -126,6 +126,10 @@ func (s *step) encode() {
 // its unit: 37 at 5 per replica are 7.4 at 1.
 func (s *step) encodeReading(target algorithm.Milli) {
 	i := s.d.Decider
+	if s.p.Triggers[i].Counts {
+		s.encodeFor(s.d.Replicas, target)
+		return
+	}
 	sent := s.rec.Readings[i].Value
 	if s.obs.Native && !s.d.Awake {
 		sent = 0

@@ -114,7 +114,7 @@ func (s *step) downWindow() time.Duration {
 // why nothing can be recommended: no trigger could be read, or one could not and
 // the others ask for less than there is.
 func (s *step) recommend() error {
-	s.d.Basis = Basis{Policy: s.p, Readings: s.rec.Readings, Clock: s.now, Status: s.status, Tolerance: s.tolerance()}
+	s.d.Basis = Basis{Policy: s.p, Readings: s.rec.Readings, Clock: s.now, Status: s.status, Tolerance: s.p.tolerance(s.obs.HPA)}
 	var all algorithm.Combination
 	for i := range s.p.Triggers {
 		reading, ok := s.d.Basis.usable(i)
@@ -134,12 +134,12 @@ func (s *step) recommend() error {
 
 // tolerance is ours when the windows are ours, else the HPA's as far as it is
 // known.
-func (s *step) tolerance() algorithm.Tolerance {
+func (p *Policy) tolerance(hpa HPA) algorithm.Tolerance {
 	switch {
-	case s.p.Stabilised():
-		return s.p.Behavior.Tolerance()
-	case s.obs.HPA.Target > 0:
-		return s.obs.HPA.Tolerance
+	case p.Stabilised():
+		return p.Behavior.Tolerance()
+	case hpa.Target > 0:
+		return hpa.Tolerance
 	}
 	return algorithm.Tolerance{Down: algorithm.DefaultTolerance, Up: algorithm.DefaultTolerance}
 }

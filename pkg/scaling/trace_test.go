@@ -130,6 +130,9 @@ func (tr *tracer) set(field string) {
 		b.ScaleUp.Policies = tr.policies(value)
 	case "tolerance":
 		b.ScaleDown.Tolerance, b.ScaleUp.Tolerance = tr.number(value), tr.number(value)
+	case "counts":
+		tr.policy.Triggers = []Trigger{tr.policy.Triggers[0]}
+		tr.policy.Triggers[0].Counts = value == "yes"
 	case "uid":
 		tr.obs.UID = value
 	case "min":

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"fmt"
 	"sync"
 	"time"
 )
@@ -24,19 +23,17 @@ type breaker struct {
 	cause    error
 }
 
-// admit returns an error if nobody should ask the server now. probe is true for an
-// attempt that decides alone whether the pause is over; its end must be reported.
+// admit returns the last failure if nobody should ask the server now: to whoever reads, it
+// has only happened again, and its words must not change with the time. probe is true for
+// an attempt that decides alone whether the pause is over; its end must be reported.
 func (b *breaker) admit(now time.Time) (probe bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.failures < breakAfter {
 		return false, nil
 	}
-	if b.probing {
-		return false, fmt.Errorf("server failed %d times, being probed: %w", b.failures, b.cause)
-	}
-	if wait := b.until.Sub(now); wait > 0 {
-		return false, fmt.Errorf("server failed %d times, next attempt in %v: %w", b.failures, wait.Round(time.Millisecond), b.cause)
+	if b.probing || now.Before(b.until) {
+		return false, b.cause
 	}
 	b.probing = true
 	return true, nil

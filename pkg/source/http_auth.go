@@ -69,8 +69,9 @@ func parseAuthModes(m *metadata.Map) []string {
 }
 
 // authenticate adds what the modes ask for. As in KEDA it replaces a custom header of the
-// same name, and of several modes one is used.
-func authenticate(m *metadata.Map, modes []string, header http.Header) {
+// same name, and of several modes one is used. It returns the name of the header of custom,
+// if that is the one.
+func authenticate(m *metadata.Map, modes []string, header http.Header) (customAuth string) {
 	switch {
 	case slices.Contains(modes, authBearer):
 		token := required(m, bearerTokenKey, authBearer)
@@ -89,7 +90,9 @@ func authenticate(m *metadata.Map, modes []string, header http.Header) {
 			m.Problem(customAuthValueKey, "")
 		}
 		header.Set(name, value)
+		return name
 	}
+	return ""
 }
 
 // required reads a key that an authentication mode cannot do without.

@@ -3,6 +3,7 @@ package source
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"net/http"
 	"net/url"
@@ -20,7 +21,10 @@ type httpServer struct {
 	base string
 	// headers are sent with every request: one per line, "Name: value", sorted.
 	headers string
-	tls     httpTLS
+	// customAuth is the name of the header of authModes custom: it comes from a Secret, as
+	// the value does.
+	customAuth string
+	tls        httpTLS
 	// id is base with a fingerprint of everything else.
 	id string
 }
@@ -58,14 +62,17 @@ func parseHTTPServer(m *metadata.Map, address metadata.Key, salt []byte) unique.
 	if base.User != nil && header.Get("Authorization") == "" {
 		header.Set("Authorization", basic(base.User.Username(), password(base.User)))
 	}
-	authenticate(m, modes, header)
+	customAuth := authenticate(m, modes, header)
 	base.User = nil
-	s := httpServer{base: strings.TrimRight(base.String(), "/"), headers: lines(header), tls: parseTLS(m, modes, base.Scheme)}
+	s := httpServer{
+		base: strings.TrimRight(base.String(), "/"), headers: lines(header), customAuth: customAuth,
+		tls: parseTLS(m, modes, base.Scheme),
+	}
 	unsafe := ""
 	if s.tls.unsafe {
 		unsafe = "unsafe"
 	}
-	s.id = s.base + "#" + fingerprint(salt, s.headers, s.tls.ca, s.tls.cert, s.tls.key, unsafe)
+	s.id = s.base + "#" + fingerprint(salt, s.headers, s.customAuth, s.tls.ca, s.tls.cert, s.tls.key, unsafe)
 	return unique.Make(s)
 }
 
@@ -136,6 +143,29 @@ func (s httpServer) header() http.Header {
 		}
 	}
 	return header
+}
+
+// secrets are what header has that came, or may have come, from a Secret: each value, what
+// it has behind a scheme such as Bearer, the user and password inside of Basic, and what
+// else may be a key within it, as in the value of a Cookie. Names of headers are none, but
+// for that of authModes custom.
+func (s httpServer) secrets() secrets {
+	sent := secrets{s.customAuth}
+	for line := range strings.SplitSeq(s.headers, "\n") {
+		_, value, _ := strings.Cut(line, ": ")
+		scheme, credentials, _ := strings.Cut(value, " ")
+		sent = append(sent, value, credentials)
+		for part := range strings.FieldsFuncSeq(value, func(r rune) bool { return strings.ContainsRune(" ;,=\"", r) }) {
+			if len(part) >= 2*shortSecret {
+				sent = append(sent, part)
+			}
+		}
+		if pair, err := base64.StdEncoding.DecodeString(credentials); err == nil && strings.EqualFold(scheme, "Basic") {
+			username, password, _ := strings.Cut(string(pair), ":")
+			sent = append(sent, string(pair), username, password)
+		}
+	}
+	return sent
 }
 
 // parseTLS reads the certificates. What KEDA ignores without a word is used here, or

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unique"
 
 	"github.com/dashpot-project/dashpot/pkg/metadata"
@@ -83,10 +82,12 @@ type promQuery struct {
 func (q promQuery) Server() string { return q.id }
 
 // String names the query, as in "prometheus sum(up) at http://prometheus:9090". It does
-// not say by which credentials, but it names the tenant.
+// not say by which credentials, but it tells tenants apart.
 func (q promQuery) String() string { return q.name }
 
-var _ scaling.Query = promQuery{}
+func (q promQuery) request() (unique.Handle[httpServer], string, time.Duration) {
+	return q.at, q.path, q.timeout
+}
 
 // parsePromQuery reads all but the thresholds. The time of the query is left to the
 // server, whose clock is that of its samples.
@@ -113,27 +114,18 @@ func parsePromQuery(m *metadata.Map, salt []byte, longest time.Duration) promQue
 	return q
 }
 
-// tenant names the tenants that the servers which know any are told by a header: two
-// of them have two answers to one query.
+// tenant tells apart the tenants that some servers are told by a header: two of them
+// have two answers to one query. It does not name them, because what is in a header may
+// be a key. The mark of 32 bits is the same in every process, for records are kept by a
+// query's name; it has no salt, and so a tenant's name that can be guessed can be verified
+// by it.
 func tenant(server httpServer) string {
-	header, name := server.header(), ""
-	for _, key := range []string{"X-Scope-Orgid", "Thanos-Tenant"} {
-		if value := header.Get(key); value != "" {
-			name += " of tenant " + value
-		}
+	header := server.header()
+	mimir, thanos := header.Get("X-Scope-Orgid"), header.Get("Thanos-Tenant")
+	if mimir == "" && thanos == "" {
+		return ""
 	}
-	return name
-}
-
-// oneLine makes a space of each character that would end the line of a log. In PromQL
-// they are white space.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, text)
+	return " of tenant #" + fingerprint(nil, mimir, thanos)[:8]
 }
 
 // parseParameters reads name=value,name=value. Of two with one name the last counts.

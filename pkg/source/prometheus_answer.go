@@ -34,45 +34,57 @@ type promSeries struct {
 }
 
 // failure is the error that the server reports, with its type; nil if it reports none.
-func (a promAnswer) failure() error {
+func (a promAnswer) failure(sent secrets) error {
 	if a.Status != "error" && a.ErrorType == "" {
 		return nil
 	}
-	return fmt.Errorf("%s: %s", excerpt(a.ErrorType), excerpt(a.Error))
+	return fmt.Errorf("%s: %s", sent.excerpt(a.ErrorType), sent.excerpt(a.Error))
+}
+
+// decode is the outcome of an answer.
+func (q promQuery) decode(a httpAnswer) scaling.Outcome {
+	if a.success() {
+		return decodeAnswer(a.body, q.ignoreNull, a.sent)
+	}
+	var said promAnswer
+	if err := json.Unmarshal(a.body, &said); err != nil { // a proxy's page, for one
+		return scaling.Outcome{Err: a.refusal(nil)}
+	}
+	return scaling.Outcome{Err: a.refusal(said.failure(a.sent))}
 }
 
 // decodeAnswer is the outcome of an answer with a status of success, with an error that
-// does not name the query.
+// does not name the query. sent is what the request had that must not be shown.
 //
 // It follows KEDA: ignoreNull makes 0 of no series, an empty or null value, NaN and
 // infinities, and a negative value is 0, because KEDA's adapter sends it as that. It
 // parts from KEDA where that takes something else than a vector, such as a matrix, an
 // error or JSON of any other shape, for a vector without series, and so for 0.
-func decodeAnswer(body []byte, ignoreNull bool) scaling.Outcome {
+func decodeAnswer(body []byte, ignoreNull bool, sent secrets) scaling.Outcome {
 	var a promAnswer
 	if err := json.Unmarshal(body, &a); err != nil {
-		return scaling.Outcome{Err: fmt.Errorf("not an answer of Prometheus: %q", excerpt(string(body)))}
+		return scaling.Outcome{Err: fmt.Errorf("not an answer of Prometheus: %q", sent.excerpt(string(body)))}
 	}
-	if err := a.failure(); err != nil {
+	if err := a.failure(sent); err != nil {
 		return scaling.Outcome{Err: err}
 	}
 	if a.Data == nil {
-		return scaling.Outcome{Err: fmt.Errorf("not an answer of Prometheus, which has data: %q", excerpt(string(body)))}
+		return scaling.Outcome{Err: fmt.Errorf("not an answer of Prometheus, which has data: %q", sent.excerpt(string(body)))}
 	}
-	series, err := a.Data.vector()
+	series, err := a.Data.vector(sent)
 	if err != nil {
 		return scaling.Outcome{Err: err}
 	}
-	o := reading(series, ignoreNull)
+	o := reading(series, ignoreNull, sent)
 	if o.Err == nil {
-		said := append(append(a.Warnings, a.Infos...), o.Note)
-		o.Note = excerpt(strings.Join(slices.DeleteFunc(said, func(s string) bool { return s == "" }), "; "))
+		said := []string{sent.excerpt(strings.Join(append(a.Warnings, a.Infos...), "; ")), o.Note}
+		o.Note = strings.Join(slices.DeleteFunc(said, func(s string) bool { return s == "" }), "; ")
 	}
 	return o
 }
 
 // vector is the result, if it is one. Servers that name no type mean one.
-func (d promData) vector() ([]promSeries, error) {
+func (d promData) vector(sent secrets) ([]promSeries, error) {
 	switch d.ResultType {
 	case "vector", "":
 	case "matrix":
@@ -80,25 +92,25 @@ func (d promData) vector() ([]promSeries, error) {
 	case "scalar":
 		return nil, errors.New("the answer is a scalar; write vector(…) around the query")
 	default:
-		return nil, fmt.Errorf("the answer is a %s, not a vector", excerpt(d.ResultType))
+		return nil, fmt.Errorf("the answer is a %s, not a vector", sent.excerpt(d.ResultType))
 	}
 	if len(d.Result) == 0 {
 		return nil, errors.New("not an answer of Prometheus: its data has no result")
 	}
 	var series []promSeries
 	if err := json.Unmarshal(d.Result, &series); err != nil {
-		return nil, fmt.Errorf("not a vector: %q", excerpt(string(d.Result)))
+		return nil, fmt.Errorf("not a vector: %q", sent.excerpt(string(d.Result)))
 	}
 	return series, nil
 }
 
 // reading is the number in a vector.
-func reading(series []promSeries, ignoreNull bool) scaling.Outcome {
+func reading(series []promSeries, ignoreNull bool, sent secrets) scaling.Outcome {
 	switch {
 	case len(series) == 0:
 		return null("no series", ignoreNull)
 	case len(series) > 1:
-		return scaling.Outcome{Err: fmt.Errorf("%d series, where one number is needed; aggregate them, as by sum(…)", len(series))}
+		return scaling.Outcome{Err: errors.New("several series, where one number is needed; aggregate them, as by sum(…)")}
 	case series[0].Histogram != nil:
 		return scaling.Outcome{Err: errors.New("the series is a native histogram; ask for a number of it, as by histogram_quantile(…)")}
 	case len(series[0].Value) == 0:
@@ -110,13 +122,13 @@ func reading(series []promSeries, ignoreNull bool) scaling.Outcome {
 	case nil:
 		return null("null", ignoreNull)
 	case string:
-		return fromSample(sample, ignoreNull)
+		return fromSample(sample, ignoreNull, sent)
 	default:
 		return scaling.Outcome{Err: errors.New("not a sample: its value is not a number in a string")}
 	}
 }
 
-func fromSample(sample string, ignoreNull bool) scaling.Outcome {
+func fromSample(sample string, ignoreNull bool, sent secrets) scaling.Outcome {
 	value, err := strconv.ParseFloat(sample, 64)
 	switch {
 	case math.IsNaN(value):
@@ -126,7 +138,7 @@ func fromSample(sample string, ignoreNull bool) scaling.Outcome {
 	case math.IsInf(value, -1) && err == nil:
 		return null("-Inf", ignoreNull)
 	case err != nil:
-		return scaling.Outcome{Err: fmt.Errorf("not a number: %q", excerpt(sample))}
+		return scaling.Outcome{Err: fmt.Errorf("not a number: %q", sent.excerpt(sample))}
 	case value < 0:
 		return scaling.Outcome{Note: fmt.Sprintf("%v counts as 0, as in KEDA", value)}
 	}
@@ -143,13 +155,4 @@ func null(what string, ignoreNull bool) scaling.Outcome {
 		note += "; is this work without a worker? A divisor of clamp_min(…, 1) shows it"
 	}
 	return scaling.Outcome{Note: note}
-}
-
-// excerpt is the beginning of a text from outside, on one line.
-func excerpt(text string) string {
-	const most = 200
-	if len(text) > most {
-		text = text[:most] + "…"
-	}
-	return oneLine(strings.ToValidUTF8(text, "?"))
 }

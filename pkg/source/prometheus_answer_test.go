@@ -56,7 +56,7 @@ func TestAnswers(t *testing.T) {
 		{"bare number", vector("7"), 0, "", "not a sample: its value is not a number in a string", ""},
 		{"no number", vector(`"many"`), 0, "", `not a number: "many"`, ""},
 		{"too large", vector(`"1e999"`), 0, "", `not a number: "1e999"`, ""},
-		{"several series", result("vector", `[{"value":[1,"1"]},{"value":[1,"2"]}]`), 0, "", "2 series, where one number is needed; aggregate them, as by sum(…)", ""},
+		{"several series", result("vector", `[{"value":[1,"1"]},{"value":[1,"2"]}]`), 0, "", "several series, where one number is needed; aggregate them, as by sum(…)", ""},
 		{"native histogram", result("vector", `[{"histogram":[1,{"count":"1"}]}]`), 0, "", "the series is a native histogram; ask for a number of it, as by histogram_quantile(…)", ""},
 		{"scalar", result("scalar", `[1,"7"]`), 0, "", "the answer is a scalar; write vector(…) around the query", ""},
 		{"string", result("string", `[1,"7"]`), 0, "", "the answer is a string, not a vector", ""},
@@ -82,7 +82,7 @@ func TestAnswers(t *testing.T) {
 				if !ignoreNull && tt.otherwise != "" {
 					want.value, want.note, want.err = 0, "", tt.otherwise
 				}
-				got := decodeAnswer([]byte(tt.body), ignoreNull)
+				got := decodeAnswer([]byte(tt.body), ignoreNull, nil)
 				err := ""
 				if got.Err != nil {
 					err = got.Err.Error()
@@ -110,7 +110,7 @@ func FuzzAnswer(f *testing.F) {
 		f.Add([]byte(body), false)
 	}
 	f.Fuzz(func(t *testing.T, body []byte, ignoreNull bool) {
-		got := decodeAnswer(body, ignoreNull)
+		got := decodeAnswer(body, ignoreNull, secrets{"b", "hunter2"})
 		text := got.Note
 		if got.Err != nil {
 			text = got.Err.Error()

@@ -98,7 +98,7 @@ func TestPrometheusRequest(t *testing.T) {
 		},
 		{
 			"tenant", values{"customHeaders": "x-scope-orgid=acme,X-Api-Key=hunter2"},
-			"http://prom:9090/api/v1/query?query=sum%28jobs%29", "prometheus sum(jobs) of tenant acme at http://prom:9090",
+			"http://prom:9090/api/v1/query?query=sum%28jobs%29", "prometheus sum(jobs) of tenant #" + fingerprint(nil, "acme", "")[:8] + " at http://prom:9090",
 		},
 	}
 	for _, tt := range tests {

@@ -43,7 +43,7 @@ func redisLength(t topology) kind {
 			query := newRedisQuery(parseServer(m, t, salt), collectionLength, m.Text(listNameKey), "")
 			return scaling.Trigger{
 				Target:     target(m, listLengthKey),
-				Activation: m.Number(listActivationKey),
+				Activation: number(m, listActivationKey),
 				Query:      query,
 			}, "redis-" + query.key
 		},

@@ -47,8 +47,8 @@ func (p *redisPool) close() { p.servers.shut() }
 // read asks one server. The error is that of a question that was not asked or not
 // answered in time.
 func (p *redisPool) read(ctx context.Context, queries []redisQuery) ([]scaling.Outcome, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, noAnswer(context.Cause(ctx))
 	}
 	client, release, err := p.servers.acquire(queries[0].server)
 	if err != nil {
@@ -67,6 +67,12 @@ func (p *redisPool) read(ctx context.Context, queries []redisQuery) ([]scaling.O
 		defer cancel()
 		defer release()
 		answers := ask(ctx, client.conn, queries)
+		sent := queries[0].server.Value().secrets()
+		for i, a := range answers {
+			if a.err != nil {
+				answers[i].err = inWords(a.err, sent)
+			}
+		}
 		client.judge(ctx, probe, answers)
 		answered <- answers
 	}()
@@ -79,7 +85,7 @@ func (p *redisPool) read(ctx context.Context, queries []redisQuery) ([]scaling.O
 	case answers := <-answered: // the context ended because the answer is there
 		return client.outcomes(queries, answers), nil
 	default:
-		return nil, fmt.Errorf("no answer: %w", context.Cause(ctx))
+		return nil, noAnswer(context.Cause(ctx))
 	}
 }
 

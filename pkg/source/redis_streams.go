@@ -112,11 +112,11 @@ func redisStreams(t topology) kind {
 		keys:     append([]metadata.Key{streamKey, groupKey, lagKey, pendingKey, streamLengthKey, lagActivationKey}, connectionKeys(t)...),
 		interval: redisInterval,
 		parse: func(m *metadata.Map, salt []byte) (scaling.Trigger, string) {
-			number, perReplica := streamNumber(m)
-			query := newRedisQuery(parseServer(m, t, salt), number, m.Text(streamKey), m.Text(groupKey))
+			figure, perReplica := streamNumber(m)
+			query := newRedisQuery(parseServer(m, t, salt), figure, m.Text(streamKey), m.Text(groupKey))
 			return scaling.Trigger{
 				Target:     perReplica,
-				Activation: m.Number(lagActivationKey),
+				Activation: number(m, lagActivationKey),
 				Query:      query,
 			}, "redis-streams-" + query.key
 		},

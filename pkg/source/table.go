@@ -49,7 +49,7 @@ func New(o Options) *Table {
 	t := &Table{salt: make([]byte, 16)}
 	_, _ = rand.Read(t.salt) // never fails: it crashes the program instead
 	join(t, newRedisPool(o.Timeout, o.Idle), redisKinds()...)
-	join(t, newPrometheusReader(o.Timeout, o.Idle), prometheus(o.Timeout))
+	join(t, newHTTPReader[promQuery](o.Timeout, newHTTPClients(o.Timeout, o.Idle)), prometheus(o.Timeout))
 	return t
 }
 

@@ -95,7 +95,8 @@ func queriesOf(batch []*probe) []scaling.Query {
 	queries := make([]scaling.Query, 0, len(batch))
 	for _, p := range batch {
 		for _, i := range p.triggers {
-			queries = append(queries, p.stream.policy.Triggers[i].Query)
+			query := p.stream.policy.Triggers[i].Query
+			queries = append(queries, scaling.In(query, scaling.Scope{Namespace: p.stream.ref.Namespace}))
 		}
 	}
 	return queries

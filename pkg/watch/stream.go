@@ -58,7 +58,7 @@ func newStream(ref scaling.Ref, policy *scaling.Policy) *stream {
 	}
 	s.outcomes = make([]scaling.Outcome, len(policy.Triggers))
 	for i, trigger := range policy.Triggers {
-		p := s.probeOf(trigger.Query.Server())
+		p := s.probeOf(scaling.In(trigger.Query, scaling.Scope{Namespace: ref.Namespace}).Server())
 		p.triggers = append(p.triggers, i)
 	}
 	return s

@@ -130,7 +130,7 @@ func promCases(s promServers) []promCase {
 		{name: "infinite-strict", metadata: plain("jobs / idle", "ignoreNullValues", "false"), value: failure, says: "+Inf"},
 		{name: "null", metadata: gate("null"), value: "0"},
 		{name: "null-strict", metadata: gate("null", "ignoreNullValues", "false"), value: "0", differs: failure, says: "null", reason: "ignoreNullValues false says that null is an error"},
-		{name: "several", metadata: plain("queue"), value: failure, says: "2 series"},
+		{name: "several", metadata: plain("queue"), value: failure, says: "several series"},
 		{name: "scalar", metadata: plain("scalar(jobs)"), value: failure, says: "scalar"},
 		{name: "string", metadata: plain(`"a"`), value: failure, says: "string"},
 		{name: "matrix", metadata: plain("jobs[1m]"), value: "0", differs: failure, says: "matrix", reason: "a wrong query is no idle service"},

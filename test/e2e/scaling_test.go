@@ -63,14 +63,15 @@ func glide(t *testing.T, p *pair, disturb func()) {
 	checkSteps(t, w.Expect(r, 6, 5, 4, 3, 2, 1, 0))
 }
 
-// checkSteps checks that the steps down to 1 are 15 s apart: never less, and at most
-// one sync more than the policy's period asks for.
+// checkSteps checks that the steps down to 1 are 15 s apart: never less, and not much
+// more. A sync may come just before the period ends, and on a busy machine another two
+// may be late.
 func checkSteps(t *testing.T, h cluster.History) {
 	t.Helper()
 	for i := 2; i+1 < len(h); i++ {
 		apart := h[i].At.Sub(h[i-1].At)
-		if apart < 14500*time.Millisecond || apart > 15*time.Second+hpaSync+time.Second {
-			t.Errorf("%d follows %d after %v, want 15s to %v", h[i].Replicas, h[i-1].Replicas, apart, 15*time.Second+hpaSync)
+		if apart < 14500*time.Millisecond || apart > 15*time.Second+3*hpaSync {
+			t.Errorf("%d follows %d after %v, want 15s to %v", h[i].Replicas, h[i-1].Replicas, apart, 15*time.Second+3*hpaSync)
 		}
 	}
 }

@@ -9,12 +9,13 @@ import (
 
 // testObjectsMadeAgain deletes the HPA and the StabilizedMetric of 12 working replicas
 // and makes them again within 5 s: 12 throughout.
-func testObjectsMadeAgain(t *testing.T) { remade(t, func() {}) }
+func testObjectsMadeAgain(t *testing.T) { remade(t, statusLimit, func() {}) }
 
-// testObjectsMadeAgainKilled is the same with both adapters killed meanwhile.
-func testObjectsMadeAgainKilled(t *testing.T) { remade(t, func() { killBoth(t) }) }
+// testObjectsMadeAgainKilled is the same with both adapters killed meanwhile,
+// whose Lease has to expire before a status is written again.
+func testObjectsMadeAgainKilled(t *testing.T) { remade(t, successionLimit, func() { killBoth(t) }) }
 
-func remade(t *testing.T, disturb func()) {
+func remade(t *testing.T, limit time.Duration, disturb func()) {
 	w := newWorkload(t, 12)
 	w.Queue(jobs, 60)
 	apply := func() {
@@ -28,6 +29,6 @@ func remade(t *testing.T, disturb func()) {
 	w.remove()
 	disturb()
 	apply()
-	w.awaitDecided(jobs, 12)
+	w.awaitDecidedWithin(limit, jobs, 12)
 	w.Steady(r, 20*time.Second, 12)
 }

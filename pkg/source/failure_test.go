@@ -1,0 +1,250 @@
+package source
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dashpot-project/dashpot/internal/redistest"
+	"github.com/dashpot-project/dashpot/pkg/scaling"
+)
+
+// wantOneText reads five times and wants one text, which has a part.
+func wantOneText(t *testing.T, table *Table, q scaling.Query, part string) {
+	t.Helper()
+	var first string
+	for i := range 5 {
+		got := readOne(t, table, q)
+		switch {
+		case got.Err == nil:
+			t.Fatalf("read %d: got %v, want an error", i, got.Value)
+		case i == 0:
+			first = got.Err.Error()
+		case got.Err.Error() != first:
+			t.Errorf("the same fault has two texts:\n%s\n%s", first, got.Err)
+		}
+	}
+	if !strings.HasPrefix(first, q.String()+": ") || !strings.Contains(first, part) || strings.Contains(first, "\n") {
+		t.Errorf("got\n%s\nwant in it\n%s", first, part)
+	}
+}
+
+// TestOneFaultOneTextHTTP: a fault that stays has one text.
+func TestOneFaultOneTextHTTP(t *testing.T) {
+	var count atomic.Int64
+	moves := func(format string, code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			n := count.Add(1)
+			w.WriteHeader(code)
+			_, _ = fmt.Fprintf(w, format, n)
+		}
+	}
+	forbidden := func(reason string) http.HandlerFunc {
+		return moves(`{"status":"error","errorType":"internal","error":"`+reason+`"}`, 500)
+	}
+	tests := []struct {
+		name, says string
+		answer     http.HandlerFunc
+	}{
+		{"measured time", "500 Internal Server Error: internal: gave up after … at step 7s", forbidden("gave up after 1m%d.003s at step 7s")},
+		{"milliseconds", "internal: took …", forbidden("took %dms")},
+		{"clock", "internal: at …", forbidden("at 2030-01-02T03:04:0%dZ")},
+		{"trace", "internal: trace …", forbidden("trace 4bf92f3577b34da6a3ce929d0e0e473%d")},
+		{"request", "internal: request …, char 12", forbidden("request 0e1f9a2c-0000-4000-8000-00000000000%d, char 12")},
+		{"ports of a proxy", "internal: read tcp: connection reset", forbidden("read tcp 10.0.0.1:5432%d->10.0.0.2:80: connection reset")},
+		{"page", `not an answer of Prometheus: "<p>…</p>"`, moves("<p>%d.5ms</p>", 200)},
+		{"sample", `not an answer of Prometheus, which has data: "{\"value\":[…,\"1\"]}"`, moves(`{"value":[170000000%d.5,"1"]}`, 200)},
+		{"series", "several series, where one number is needed", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = fmt.Fprint(w, result("vector", "["+strings.Repeat(`{"value":[1,"1"]},`, int(count.Add(1)))+`{}]`))
+		}},
+		{"no HTTP", `malformed HTTP response "hello"`, raw(func(conn net.Conn) { _, _ = conn.Write([]byte("hello\r\n")) })},
+		{"reset", "read tcp: read: connection reset by peer", raw(func(conn net.Conn) { _ = conn.(*net.TCPConn).SetLinger(0) })},
+		{"closed", "EOF", raw(func(net.Conn) {})},
+		{"broken off", "the answer breaks off: ", raw(func(conn net.Conn) {
+			_, _ = conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"))
+			time.Sleep(10 * time.Millisecond) // so that the headers arrive before the reset
+			_ = conn.(*net.TCPConn).SetLinger(0)
+		})},
+		{"hangs", "no answer in time", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
+		{"hangs after its headers", "no answer in time", func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusBadGateway)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			table := New(Options{Timeout: 200 * time.Millisecond})
+			t.Cleanup(table.Close)
+			count.Store(1)
+			wantOneText(t, table, promAt(t, table, fake(t, tt.answer), "up", nil), tt.says)
+		})
+	}
+	for name, address := range map[string]string{"refused": "http://" + closedPort(t), "no TLS": "https://" + strings.TrimPrefix(fake(t, status(200, "")), "http://")} {
+		t.Run(name, func(t *testing.T) {
+			table := newTable(t)
+			wantOneText(t, table, promAt(t, table, address, "up", nil), map[string]string{
+				"refused": ": dial tcp: connect: connection refused", "no TLS": "http: server gave HTTP response to HTTPS client",
+			}[name])
+		})
+	}
+}
+
+// raw answers with what write does to the connection, which is closed after that.
+func raw(write func(net.Conn)) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		write(conn)
+		_ = conn.Close()
+	}
+}
+
+// closedPort is an address at which nobody listens.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
+
+// TestExpiredCertificate: Go's own words have the time of day.
+func TestExpiredCertificate(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: from, NotAfter: from.AddDate(1, 0, 0), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(status(200, vector(`"7"`)))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{cert}, PrivateKey: key}}}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	table := newTable(t)
+	q := promAt(t, table, server.URL, "up", nil)
+	wantOneText(t, table, q, ": tls: failed to verify certificate: x509: certificate is valid from 2001-02-03T04:05:06Z to 2002-02-03T04:05:06Z only")
+	if invalid := (x509.CertificateInvalidError{}); !errors.As(readOne(t, table, q).Err, &invalid) {
+		t.Error("the cause is lost")
+	}
+}
+
+// TestOneFaultOneTextRedis: also before, while and after the breaker opens.
+func TestOneFaultOneTextRedis(t *testing.T) {
+	server := redistest.Start(t)
+	do(t, admin(t, server.Addr()), "SET text x")
+	do(t, admin(t, server.Addr()), "ACL SETUSER limited on >hunter2 ~* +ping")
+	hanging := redistest.Start(t)
+	hanging.Suspend()
+	t.Cleanup(hanging.Resume)
+	reset := listen(t, func(conn net.Conn) { _ = conn.(*net.TCPConn).SetLinger(0) })
+	closed := listen(t, func(net.Conn) {})
+	gone, away := closedPort(t), closedPort(t)
+	tests := []struct {
+		name, triggerType string
+		metadata          values
+		says              string
+	}{
+		{"refused", "redis", values{"address": gone}, ": dial tcp: connect: connection refused"},
+		{"hangs", "redis", values{"address": hanging.Addr()}, ": no answer in time"},
+		{"reset", "redis", values{"address": reset}, "connection reset by peer"},
+		{"closed", "redis", values{"address": closed}, "EOF"},
+		{"wrong type", "redis", values{"address": server.Addr(), "listName": "text"}, "WRONGTYPE key is a string"},
+		{"wrong password", "redis", values{"address": server.Addr(), "username": "limited", "password": "hunter3"}, "WRONGPASS"},
+		{"no permission", "redis", values{"address": server.Addr(), "username": "limited", "password": "hunter2"}, "NOPERM this user has no permissions"},
+		{"no TLS", "redis", values{"address": server.Addr(), "source.enableTLS": "true"}, ": "},
+		{"no sentinel", "redis-sentinel", values{"address": gone + "," + away, "sentinelMaster": "main"}, "unreachable: dial tcp: connect: connection refused"},
+		{"sentinel hangs", "redis-sentinel", values{"address": hanging.Addr(), "sentinelMaster": "main"}, ": no answer in time"},
+		{"no cluster", "redis-cluster", values{"address": gone + "," + away}, ": dial tcp: connect: connection refused"},
+		{"a server that is no cluster", "redis-cluster", values{"address": server.Addr()}, "cluster support disabled"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			table := New(Options{Timeout: 200 * time.Millisecond})
+			t.Cleanup(table.Close)
+			m := values{"listName": "jobs"}
+			for key, value := range tt.metadata {
+				m[key] = value
+			}
+			wantOneText(t, table, query(t, table, tt.triggerType, m), tt.says)
+		})
+	}
+}
+
+// listen is a server that reads something and then ends the connection.
+func listen(t *testing.T, end func(net.Conn)) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 4096))
+			end(conn)
+			_ = conn.Close()
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// TestFailuresInWords: what no test can bring about at will.
+func TestFailuresInWords(t *testing.T) {
+	lookup := &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "redis.shop", Server: "10.0.0.10:53", IsNotFound: true}}
+	nested := &net.DNSError{Err: "read udp 10.0.0.1:50321->10.0.0.10:53: read: connection refused", Name: "redis", Server: "10.0.0.10:53"}
+	first, second := errors.New("write tcp [fe80::1%eth0]:5->[::1]:6379: broken pipe"), errors.New("AUTH")
+	tests := []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"no address", lookup, "dial tcp: lookup redis.shop: no such host"},
+		{"no answer of the resolver", nested, "lookup redis: read udp: read: connection refused"},
+		{"joined", fmt.Errorf("all: %w", errors.Join(first, second, first)), "all: AUTH; write tcp: broken pipe"},
+		{"joined otherwise", fmt.Errorf("all: %w", errors.Join(second, first)), "all: AUTH; write tcp: broken pipe"},
+		{"two causes", fmt.Errorf("%w: %w", first, second), "write tcp: broken pipe: AUTH"},
+		{"late", fmt.Errorf("dial: %w", context.DeadlineExceeded), "no answer in time"},
+		{"of a secret", errors.New("hunter2 is\nno user"), "*** is no user"},
+		{"long", errors.New(strings.Repeat("x", 2000)), strings.Repeat("x", 1024) + "…"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := inWords(tt.err, secrets{"hunter2"})
+			if got.Error() != tt.want {
+				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
+			}
+			if tt.name != "late" && !errors.Is(got, tt.err) {
+				t.Error("the cause is lost")
+			}
+		})
+	}
+}
