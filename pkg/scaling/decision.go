@@ -99,6 +99,9 @@ type Decision struct {
 	HPA       HPA
 	// ZeroReason says who scaled to zero, when it was not us.
 	ZeroReason string
+	// Overruled: somebody else has set the same count more than once within an hour; its
+	// Times is 0 if not.
+	Overruled Overruled
 	// Stranded: the workload is at zero, and a native HPA will not wake it.
 	Stranded Stranded
 	// Native: the HPA asks itself, without KEDA.

@@ -201,6 +201,11 @@ func conditions(d Decision) []Condition {
 	if errors.Is(d.Err, ErrAmbiguousTarget) {
 		list = append(list, Condition{"AmbiguousTarget", true, "AmbiguousTarget", oneLine(d.Err)})
 	}
+	if o := d.Overruled; o.Times > 0 {
+		list = append(list, Condition{"Overruled", true, "ReplicasSetByOthers", fmt.Sprintf(
+			"somebody else has set replicas to %d against what was decided, %d times within an hour: a manifest that is applied again and again, or another autoscaler. "+
+				"Leave replicas out of the manifest, and let one autoscaler have the workload", o.To, o.Times)})
+	}
 	if d.ZeroReason != "" {
 		list = append(list, Condition{"ScaledToZero", true, "NotByDashpot", d.ZeroReason})
 	}

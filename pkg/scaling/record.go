@@ -64,8 +64,18 @@ type Record struct {
 	Highest     int32         `json:"highest,omitempty"`
 	Replicas    int32         `json:"replicas,omitempty"`
 	EvaluatedAt time.Duration `json:"evaluatedAt,omitempty"`
+	// Overruled is the count that somebody else sets against what was decided.
+	Overruled Overruled `json:"overruled,omitzero"`
 	// Slept: a native HPA has put the workload to the zero at which it is.
 	Slept bool `json:"slept,omitempty"`
+}
+
+// Overruled is a count that somebody else has set, how often in a row without setting
+// another, and when last.
+type Overruled struct {
+	To    int32         `json:"to"`
+	Times int           `json:"times"`
+	At    time.Duration `json:"at"`
 }
 
 // Reading is the last answer for one trigger.

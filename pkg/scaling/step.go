@@ -60,6 +60,9 @@ func Step(in Input) Result {
 	s.seed()
 	s.noteMove()
 	s.noteZero()
+	if last := s.rec.Overruled; last.Times > 1 && s.now-last.At <= overruledLimit {
+		s.d.Overruled = last
+	}
 	s.takeOutcomes()
 	if err := s.recommend(); err != nil {
 		s.activity()
@@ -210,6 +213,7 @@ func (s *step) noteMove() {
 	}
 	s.changed = true
 	s.rec.Slept = s.current == 0 && s.rec.Lowest == 0
+	s.noteOverruled()
 	from, to := s.rec.Replicas, s.current
 	if to > from {
 		from = max(from, s.floor())
@@ -220,6 +224,26 @@ func (s *step) noteMove() {
 	}
 	s.rec.Lowest, s.rec.Highest = s.current, s.current
 	s.rec.Events = algorithm.AddEvent(s.rec.Events, algorithm.Event{At: s.rec.EvaluatedAt, Change: to - from}, algorithm.MaxPeriod)
+}
+
+// overruledLimit is how long after it a count that somebody else has set still counts.
+const overruledLimit = time.Hour
+
+// noteOverruled remembers a move to a count that lies neither between the last count and
+// what was decided since. One is a person's good right. The same one again and again is
+// a manifest with replicas in it, or another controller: the two would go on for ever.
+// Zero has a story of its own, and so has waking from it.
+func (s *step) noteOverruled() {
+	from, to := s.rec.Replicas, s.current
+	ours := to >= min(from, s.rec.Lowest) && to <= max(from, s.rec.Highest)
+	if ours || from == 0 || to == 0 || s.mode() != Stabilised {
+		return
+	}
+	last := s.rec.Overruled
+	if last.To != to || s.now-last.At > overruledLimit {
+		last = Overruled{To: to}
+	}
+	s.rec.Overruled = Overruled{To: to, Times: last.Times + 1, At: s.now}
 }
 
 // noteZero remembers whose zero a native workload's is, and says whether the HPA will

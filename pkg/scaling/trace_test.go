@@ -270,6 +270,9 @@ func describe(d Decision) string {
 	if d.Stranded != "" {
 		why = string(d.Stranded) + ": " + why
 	}
+	if o := d.Overruled; o.Times > 0 {
+		why += fmt.Sprintf(" (set to %d by others %d times)", o.To, o.Times)
+	}
 	return fmt.Sprintf("%3d %-8s send %-6v | %s", d.Replicas, activity, d.Value.Float(), why)
 }
 
