@@ -1,34 +1,44 @@
 package externalmetrics
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/metrics/pkg/apis/external_metrics/v1beta1"
 
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
 
 // FuzzQuery asks for anything. Nothing panics, and what is 200 is one item of the one
-// metric that there is.
+// metric that there is, in whatever encoding was asked for.
 func FuzzQuery(f *testing.F) {
 	s := serve(f, Options{})
 	for _, seed := range [][4]string{
 		{"shop", "jobs", "", "application/json"},
 		{"shop", "jobs", "labelSelector=team%3Dcheckout&pretty=true", "application/yaml;q=0.5, */*"},
+		{"shop", "jobs", "", "application/yaml"},
+		{"shop", "jobs", "labelSelector=team%3Dcheckout", "application/vnd.kubernetes.protobuf"},
 		{"shop", "jobs", "labelSelector=team%3Dsearch", "application/vnd.kubernetes.protobuf"},
+		{"shop", "jobs", "watch=1", "application/vnd.kubernetes.protobuf;stream=watch"},
 		{"shop", "jobs", "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", "*/*;stream=watch"},
 		{"shop", "jobs", "limit=-1&continue=x&timeoutSeconds=0&timeout=x", "application/json;as=Table;v=v1;g=meta.k8s.io"},
 		{"shop", "status", "", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"},
 		{"", "namespaces", "fieldSelector=metadata.name%3Djobs", "text/html"},
+		{"..", "", "", "application/vnd.kubernetes.protobuf"},
 		{"..", "jobs/../jobs", "labelSelector=%zz", ";;=,"},
 		{"shop", "jobs", "labelSelector=a notin (", "application/json;v=9"},
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3])
 	}
+	group, err := newGroup(DefaultGroup)
+	if err != nil {
+		f.Fatal(err)
+	}
+	decoder := group.codecs.UniversalDeserializer()
 	handler := s.generic.Handler
 	f.Fuzz(func(t *testing.T, namespace, name, query, accept string) {
 		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
@@ -41,19 +51,28 @@ func FuzzQuery(f *testing.F) {
 		if w.Header().Get("Retry-After") != "" {
 			t.Errorf("%d tells the HPA controller to wait: %s", w.Code, w.Body)
 		}
-		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/json" {
-			return
-		}
-		var list v1beta1.ExternalMetricValueList
-		if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil {
-			t.Fatalf("%v: %s", err, w.Body)
-		}
-		switch {
-		case list.Kind == "APIResourceList" || list.Kind == "APIGroup" || list.Kind == "APIGroupList": // discovery
-		case len(list.Items) != 1 || list.Items[0].MetricName != "jobs" || list.Items[0].Value.String() != "7500m":
-			t.Errorf("%q %q %q: got %s", namespace, name, query, w.Body)
+		if w.Code == http.StatusOK {
+			checkAnswer(t, decoder, w.Body.Bytes())
 		}
 	})
+}
+
+// checkAnswer decodes JSON, YAML or protobuf.
+func checkAnswer(t *testing.T, decoder runtime.Decoder, body []byte) {
+	t.Helper()
+	object, _, err := decoder.Decode(body, nil, nil)
+	if err != nil {
+		t.Fatalf("%v: %q", err, body)
+	}
+	switch answer := object.(type) {
+	case *v1beta1.ExternalMetricValueList:
+		if len(answer.Items) != 1 || answer.Items[0].MetricName != "jobs" || answer.Items[0].Value.String() != "7500m" {
+			t.Errorf("got %+v, want jobs 7500m", answer.Items)
+		}
+	case *metav1.APIResourceList, *metav1.APIGroup, *metav1.APIGroupList: // discovery
+	default:
+		t.Errorf("got a %T: %q", object, body)
+	}
 }
 
 // FuzzStatus turns any words into a status of its own code.

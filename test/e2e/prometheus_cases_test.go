@@ -27,11 +27,16 @@ type promCase struct {
 	secret map[string]string
 	// value is the metric's value at KEDA's adapter, in both cases; or failure.
 	value string
+	// idle: a value above 0 is no work, for it is not above activationThreshold.
+	idle bool
 	// differs is our value where it is another one, because of reason.
 	differs, reason string
 	// says is in the error that Dashpot explains.
 	says string
 }
+
+// active reports whether a side that reports a value has work to report.
+func (c promCase) active(value string) bool { return value != failure && value != "0" && !c.idle }
 
 // promServers are what the cases ask.
 type promServers struct {
@@ -119,7 +124,9 @@ func promCases(s promServers) []promCase {
 	return []promCase{
 		{name: "query", metadata: plain("jobs"), value: "41500m"},
 		{name: "threshold", metadata: plain("jobs", "threshold", "0.5"), value: "41500m"},
-		{name: "activation-threshold", metadata: plain("jobs", "activationThreshold", "50"), value: "41500m"},
+		{name: "activation-threshold-above", metadata: plain("jobs", "activationThreshold", "50"), value: "41500m", idle: true},
+		{name: "activation-threshold-equal", metadata: plain("jobs", "activationThreshold", "41.5"), value: "41500m", idle: true},
+		{name: "activation-threshold-below", metadata: plain("jobs", "activationThreshold", "41.4"), value: "41500m"},
 		{name: "rounding", metadata: plain("jobs / 3"), value: "13833m"},
 		{name: "negative", metadata: plain("-jobs"), value: "0"},
 		{name: "empty", metadata: plain("nothing"), value: "0"},

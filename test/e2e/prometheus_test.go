@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/dashpot-project/dashpot/test/e2e/cluster"
@@ -21,8 +22,8 @@ import (
 )
 
 // testPrometheusAsKEDA asks KEDA's adapter for what KEDA's own prometheus trigger and ours
-// report of one server's state, for every key of the type. They are equal, or the table
-// says why not.
+// report of one server's state, for every key of the type, and whether KEDA finds each
+// active. They are equal, or the table says why not.
 func testPrometheusAsKEDA(t *testing.T) {
 	servers := startPromServers(t)
 	namespace, err := env.cluster.CreateNamespace(t.Context(), "prometheus")
@@ -123,7 +124,7 @@ func (p *promPair) applyScaled(name string, environment []any, triggers ...map[s
 	}})
 	p.applyObject("keda.sh/v1alpha1", "ScaledObject", name, map[string]any{"spec": map[string]any{
 		"scaleTargetRef": map[string]any{"name": name}, "minReplicaCount": 0, "maxReplicaCount": 3,
-		"pollingInterval": 600, "triggers": triggers,
+		"pollingInterval": 10, "triggers": triggers,
 	}})
 }
 
@@ -148,6 +149,8 @@ func (p *promPair) check() {
 	}
 	p.await(p.theirs(), "s0-prometheus", p.value)
 	p.await(p.ours(), "s0-prometheus", want)
+	p.awaitActive(p.theirs(), p.active(p.value))
+	p.awaitActive(p.ours(), p.active(want))
 	if p.says != "" {
 		p.awaitExplanation(p.says)
 	}
@@ -175,6 +178,43 @@ func (p *promPair) await(object, metric, want string) {
 	if times < 3 {
 		p.Errorf("%s of %s is %q, want %s\n%s", metric, object, got, want, p.explanation())
 	}
+}
+
+// awaitActive waits until KEDA has found a ScaledObject active, or not, when it polled.
+func (p *promPair) awaitActive(object string, want bool) {
+	p.Helper()
+	wanted, got := metav1.ConditionFalse, metav1.ConditionStatus("")
+	if want {
+		wanted = metav1.ConditionTrue
+	}
+	for deadline := time.Now().Add(45 * time.Second); time.Now().Before(deadline); time.Sleep(time.Second) {
+		got = p.condition(object, "Active")
+		rejected := got == metav1.ConditionUnknown && p.condition(object, "Ready") == metav1.ConditionFalse
+		if got == wanted || !want && rejected { // KEDA polls nothing that it can make no scaler of
+			return
+		}
+	}
+	p.Errorf("the condition Active of %s is %q, want %s\n%s", object, got, wanted, p.explanation())
+}
+
+// condition is the status of a ScaledObject's condition; empty if it has none of the kind.
+func (p *promPair) condition(object, kind string) metav1.ConditionStatus {
+	p.Helper()
+	found, err := env.cluster.Dynamic.Resource(scaledObjects).Namespace(p.namespace).Get(p.Context(), object, metav1.GetOptions{})
+	if err != nil {
+		p.Fatal(err)
+	}
+	list, _, err := unstructured.NestedSlice(found.Object, "status", "conditions")
+	if err != nil {
+		p.Fatal(err)
+	}
+	for _, item := range list {
+		if c, ok := item.(map[string]any); ok && c["type"] == kind {
+			status, _ := c["status"].(string)
+			return metav1.ConditionStatus(status)
+		}
+	}
+	return ""
 }
 
 // known reports whether KEDA has made up its mind about a ScaledObject: it has an HPA, or

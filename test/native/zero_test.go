@@ -4,7 +4,10 @@ package native_test
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -54,10 +57,36 @@ func testZeroByHand(t *testing.T) {
 	w.awaitNoCondition(jobs, "ScaledToZero")
 }
 
-// testConditionLost: the HPA scaled to zero itself, and what it noted of that is
-// removed from its status, as a lost write would have it. Nothing wakes the workload;
-// the status says so, with the cure, which then works.
+// testConditionLost: the HPA scaled to zero itself, and what it noted of that is gone from
+// its status: as if the write had been lost, before which it had no condition or that of
+// an earlier step.
 func testConditionLost(t *testing.T) {
+	scenario.Together(t, map[string]func(*testing.T){
+		"removed": func(t *testing.T) {
+			loseCondition(t, func(all hpaConditions) hpaConditions {
+				return slices.DeleteFunc(all, isScaledToZero)
+			})
+		},
+		"False": func(t *testing.T) {
+			loseCondition(t, func(all hpaConditions) hpaConditions {
+				lost := &all[slices.IndexFunc(all, isScaledToZero)]
+				lost.Status, lost.Reason, lost.Message = corev1.ConditionFalse, "NotScaledToZero", "the HPA controller has not scaled the target to zero"
+				return all
+			})
+		},
+	})
+}
+
+type hpaConditions = []autoscalingv2.HorizontalPodAutoscalerCondition
+
+func isScaledToZero(c autoscalingv2.HorizontalPodAutoscalerCondition) bool {
+	return c.Type == autoscalingv2.ScaledToZero
+}
+
+// loseCondition edits the conditions of an HPA that sleeps. Nothing wakes the workload; the
+// status says so, with the cure, which works as it is documented.
+func loseCondition(t *testing.T, lose func(hpaConditions) hpaConditions) {
+	t.Helper()
 	const cure = "set the condition to True again in the HPA's status"
 	w := newWorkload(t, 1)
 	w.apply(metric{name: jobs, cooldown: 5, up: jumpUp, down: jumpDown})
@@ -65,26 +94,31 @@ func testConditionLost(t *testing.T) {
 	w.Await(0, 5*time.Second+4*hpaSync+10*time.Second)
 	r := w.Record()
 	w.awaitHPA(scenario.Worker, autoscalingv2.ScaledToZero, corev1.ConditionTrue, "ScaledToZero", "")
-	var lost autoscalingv2.HorizontalPodAutoscalerCondition
-	w.editStatus(func(h *autoscalingv2.HorizontalPodAutoscaler) {
-		h.Status.Conditions = slices.DeleteFunc(h.Status.Conditions, func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool {
-			if c.Type == autoscalingv2.ScaledToZero {
-				lost = c
-			}
-			return c.Type == autoscalingv2.ScaledToZero
-		})
-	})
+	w.editStatus(func(h *autoscalingv2.HorizontalPodAutoscaler) { h.Status.Conditions = lose(h.Status.Conditions) })
 	w.awaitHPA(scenario.Worker, autoscalingv2.ScalingActive, corev1.ConditionFalse, "ScalingDisabled", "")
 	w.Queue(jobs, 37)
 	w.awaitCondition(jobs, "ScaledToZero", "ConditionLost", cure)
 	w.awaitEvent(jobs, cure)
 	w.Steady(r, 3*hpaSync, 0)
-	w.editStatus(func(h *autoscalingv2.HorizontalPodAutoscaler) {
-		h.Status.Conditions = append(h.Status.Conditions, lost)
-	})
+	w.shell(documentedCure(t))
 	w.Await(8, 2*hpaSync+5*time.Second)
 	w.Expect(r, 0, 8)
 	w.awaitNoCondition(jobs, "ScaledToZero")
+}
+
+// documentedCure is the command that the documentation has for an HPA that has lost its
+// condition, for the HPA of a workload.
+func documentedCure(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/native.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := regexp.MustCompile("(?m)^```sh\n(kubectl patch hpa )\\S+( [^`]*--subresource=status [^`]*)```$").FindSubmatch(text)
+	if command == nil {
+		t.Fatal("docs/native.md has no command that patches an HPA's status")
+	}
+	return string(command[1]) + scenario.Worker + string(command[2])
 }
 
 // testCannotWake: an HPA with nothing but percentages goes to zero and stays there
@@ -126,12 +160,24 @@ func (w *workload) editStatus(edit func(*autoscalingv2.HorizontalPodAutoscaler))
 // kubectl runs kubectl in the workload's namespace, and returns what it prints.
 func (w *workload) kubectl(args ...string) string {
 	w.T.Helper()
+	return w.run(env.cluster.Kubectl(), append([]string{"--kubeconfig=" + env.cluster.Kubeconfig(), "--namespace=" + w.Namespace}, args...)...)
+}
+
+// shell runs commands of kubectl as a person does whose context is the workload's
+// namespace.
+func (w *workload) shell(commands string) {
+	w.T.Helper()
+	kubectl := fmt.Sprintf("kubectl() { %q --kubeconfig=%q --namespace=%q \"$@\"; }\n", env.cluster.Kubectl(), env.cluster.Kubeconfig(), w.Namespace)
+	w.T.Logf("%s%s", commands, w.run("sh", "-ec", kubectl+commands))
+}
+
+func (w *workload) run(program string, args ...string) string {
+	w.T.Helper()
 	ctx, cancel := context.WithTimeout(w.T.Context(), time.Minute)
 	defer cancel()
-	args = append([]string{"--kubeconfig=" + env.cluster.Kubeconfig(), "--namespace=" + w.Namespace}, args...)
-	out, err := exec.CommandContext(ctx, env.cluster.Kubectl(), args...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
 	if err != nil {
-		w.T.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+		w.T.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, out)
 	}
 	return string(out)
 }
