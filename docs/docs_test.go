@@ -19,7 +19,18 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the generated parts of the documentation")
 
-// documented says which tables of triggers.md together are the keys of a type.
+// pages says which tables stand on which page of triggers/.
+var pages = map[string][]string{
+	"README.md":          {"dashpot"},
+	"redis.md":           {"redis", "redis-streams", "connection", "sentinel"},
+	"prometheus.md":      {"prometheus"},
+	"metrics-api.md":     {"metrics-api"},
+	"cron.md":            {"cron"},
+	"cpu.md":             {"cpu"},
+	"external-metric.md": {"external-metric"},
+}
+
+// documented says which of these tables together are the keys of a type.
 var documented = map[string][]string{
 	"redis":                  {"redis", "connection"},
 	"redis-cluster":          {"redis", "connection"},
@@ -28,19 +39,29 @@ var documented = map[string][]string{
 	"redis-cluster-streams":  {"redis-streams", "connection"},
 	"redis-sentinel-streams": {"redis-streams", "connection", "sentinel"},
 	"prometheus":             {"prometheus"},
+	"metrics-api":            {"metrics-api"},
+	"cron":                   {"cron"},
+	"cpu":                    {"cpu"},
+	"memory":                 {"cpu"},
+	"external-metric":        {"external-metric"},
 }
 
-// tables are the keys of every table of triggers.md, by the name in its markers.
+// tables are the keys of every table, by the name in its markers.
 func tables(types *source.Table) map[string][]metadata.Key {
 	list, stream := types.Keys("redis"), types.Keys("redis-streams")
-	return map[string][]metadata.Key{
+	all := map[string][]metadata.Key{
 		"dashpot":       policy.Keys(),
 		"redis":         without(list, stream),
 		"redis-streams": without(stream, list),
 		"connection":    without(list, without(list, stream)),
 		"sentinel":      without(types.Keys("redis-sentinel"), list),
-		"prometheus":    types.Keys("prometheus"),
 	}
+	for _, name := range types.Types() {
+		if parts := documented[name]; len(parts) == 1 && parts[0] == name {
+			all[name] = types.Keys(name)
+		}
+	}
+	return all
 }
 
 // without is the keys that the others do not name.
@@ -59,11 +80,21 @@ func newTypes(t *testing.T) *source.Table {
 
 // TestTables: the tables of keys are the code's.
 func TestTables(t *testing.T) {
-	blocks := map[string]string{}
-	for name, keys := range tables(newTypes(t)) {
-		blocks["keys "+name] = table(keys)
+	all := tables(newTypes(t))
+	for page, names := range pages {
+		blocks := map[string]string{}
+		for _, name := range names {
+			if all[name] == nil {
+				t.Errorf("there is no table %s for %s", name, page)
+			}
+			blocks["keys "+name] = table(all[name])
+			delete(all, name)
+		}
+		checkBlocks(t, filepath.Join("triggers", page), blocks)
 	}
-	checkBlocks(t, "triggers.md", blocks)
+	for name := range all {
+		t.Errorf("no page has table %s", name)
+	}
 }
 
 // checkBlocks compares each generated block of a file, between its markers <!-- NAME -->
@@ -90,13 +121,18 @@ func checkBlocks(t *testing.T, file string, blocks map[string]string) {
 }
 
 // TestTablesCoverEveryType: the tables that stand for a type have all of its keys and
-// no other.
+// no other, and the list of types has them all.
 func TestTablesCoverEveryType(t *testing.T) {
 	types := newTypes(t)
 	all := tables(types)
+	_, list, _ := strings.Cut(read(t, "triggers/README.md"), "| source |")
+	list, _, _ = strings.Cut(list, "\n\n")
 	for _, name := range types.Types() {
+		if !strings.Contains(list, "`"+name+"`") {
+			t.Errorf("triggers/README.md does not list type %s", name)
+		}
 		if documented[name] == nil {
-			t.Errorf("triggers.md does not document type %s", name)
+			t.Errorf("no page of triggers/ documents type %s", name)
 			continue
 		}
 		var got []string
@@ -181,7 +217,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 // TestLinks: every relative link in the documentation leads to a file.
 func TestLinks(t *testing.T) {
 	var files []string
-	for _, pattern := range []string{"*.md", "adr/*.md", "../*.md"} {
+	for _, pattern := range []string{"*.md", "adr/*.md", "triggers/*.md", "../*.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
 
-// TestPrometheusAnswers: what triggers.md says of answers is what becomes of them.
+// TestPrometheusAnswers: what triggers/prometheus.md says of answers is what becomes of them.
 func TestPrometheusAnswers(t *testing.T) {
 	sample := func(value string) string { return vector(`[{"metric":{},"value":[1,` + value + `]}]`) }
 	var rows strings.Builder
@@ -50,7 +50,7 @@ func TestPrometheusAnswers(t *testing.T) {
 		}
 		fmt.Fprintf(&rows, "  | %s | %s | %s |\n", answer.name, ignored, strict)
 	}
-	checkBlocks(t, "triggers.md", map[string]string{"answers prometheus": rows.String()})
+	checkBlocks(t, "triggers/prometheus.md", map[string]string{"answers prometheus": rows.String()})
 }
 
 func vector(series string) string { return result("vector", series) }

@@ -47,7 +47,7 @@ func TestNamespace(t *testing.T) {
 func TestParseNamesEveryProblem(t *testing.T) {
 	args := []string{
 		"--https-address=6443", "--http-address=:70000", "--api-group=metrics", "--namespace=No_Name", "--tls-key=k",
-		"--log-level=loud", "--redis-url=http://secret@redis", "extra",
+		"--log-level=loud", "--redis-url=http://secret@redis", "--delegate=keda=http://secret@keda", "extra",
 	}
 	_, err := parse(args, environment(nil), &bytes.Buffer{})
 	if err == nil {
@@ -56,14 +56,14 @@ func TestParseNamesEveryProblem(t *testing.T) {
 	for _, want := range []string{
 		`--https-address is "6443"; it must be HOST:PORT`, `--http-address is ":70000"`, `--api-group is "metrics"; it must be a DNS name`,
 		`--namespace is "No_Name"; it must be the name of a namespace`, `--tls-cert is "" and --tls-key is "k"`,
-		`--log-level is "loud"`, `--redis-url: `, `argument "extra"`,
+		`--log-level is "loud"`, `--redis-url: `, `--delegate "keda": url is "http://***@keda"`, `argument "extra"`,
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in\n%v", want, err)
 		}
 	}
-	if lines := strings.Count(err.Error(), "\n") + 1; lines != 8 {
-		t.Errorf("%d lines; want one for each of 8 problems:\n%v", lines, err)
+	if lines := strings.Count(err.Error(), "\n") + 1; lines != 9 {
+		t.Errorf("%d lines; want one for each of 9 problems:\n%v", lines, err)
 	}
 	if strings.Contains(err.Error(), "secret") {
 		t.Errorf("the password is told: %v", err)
@@ -84,6 +84,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"--version"}, 0, "", ""},
 		{[]string{"--api-group=x"}, 2, "", "--api-group"},
 		{nil, 1, "", "the adapter needs a cluster"},
+		{[]string{"--delegate=keda=http://keda"}, 2, "", "--delegate"},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := program().Start(tt.args, environment(nil), &stdout, &stderr)

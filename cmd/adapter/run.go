@@ -14,6 +14,7 @@ import (
 	"github.com/dashpot-project/dashpot/internal/httpapi"
 	"github.com/dashpot-project/dashpot/internal/process"
 	"github.com/dashpot-project/dashpot/pkg/cluster"
+	"github.com/dashpot-project/dashpot/pkg/delegate"
 	"github.com/dashpot-project/dashpot/pkg/externalmetrics"
 	"github.com/dashpot-project/dashpot/pkg/policy"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
@@ -43,14 +44,19 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	triggers := source.New(source.Options{})
+	pods := cluster.NewPods(clients, observer, cluster.PodsOptions{})
+	delegates, err := o.ConnectDelegates()
+	if err != nil {
+		return err
+	}
+	triggers := source.New(source.Options{Delegates: delegates, Pods: pods})
 	defer triggers.Close()
 	policies, err := cluster.NewPolicies(clients, policy.Parser{Sources: triggers}, cluster.PoliciesOptions{})
 	if err != nil {
 		return err
 	}
 	return process.Serve(ctx, o.HTTPAddress, log, func(ctx context.Context, base process.Base) error {
-		return parts{base, o, config, clients, observer, policies, triggers, make(chan struct{})}.run(ctx)
+		return parts{base, o, config, clients, observer, pods, policies, triggers, delegates, make(chan struct{})}.run(ctx)
 	})
 }
 
@@ -61,8 +67,11 @@ type parts struct {
 	config   *rest.Config
 	clients  cluster.Clients
 	observer *cluster.Observer
+	pods     *cluster.Pods
 	policies *cluster.Policies
 	triggers *source.Table
+	// delegates are asked for what is no StabilizedMetric.
+	delegates *delegate.Set
 	// ready is closed when the process can answer.
 	ready chan struct{}
 }
@@ -98,6 +107,7 @@ func (p parts) run(ctx context.Context) (err error) {
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.observer.Run(ctx) })
+	group.Go(func() error { return p.pods.Run(ctx) })
 	group.Go(func() error { return p.policies.Run(ctx) })
 	group.Go(func() error { return p.lead(ctx, told, evaluator) })
 	group.Go(func() error { return server.Run(ctx, p.open) })
@@ -115,12 +125,17 @@ func (p parts) onDecision(told reports) func(scaling.Decision) {
 }
 
 func (p parts) server(evaluator *scaling.Evaluator) (*externalmetrics.Server, error) {
-	return externalmetrics.New(externalmetrics.Options{
+	o := externalmetrics.Options{
 		Policies: p.policies, Evaluator: evaluator, Cluster: p.config, Group: p.options.apiGroup,
 		Certificate: p.options.TLS.Cert, Key: p.options.TLS.Key,
 		Ready: p.Probes.Ready, Logger: p.Log,
-		Observe: func(c externalmetrics.Call) { p.Metrics.Served(c.Status, c.Took) },
-	})
+		Observe: func(c externalmetrics.Call) { p.Metrics.Served(c.By, c.Status, c.Took) },
+	}
+	if names := p.delegates.Names(); len(names) > 0 {
+		p.Log.Info("delegates", "names", names)
+		o.Others = p.delegates
+	}
+	return externalmetrics.New(o)
 }
 
 // open listens once the process can answer: an HPA that asks a replica which has not

@@ -13,6 +13,7 @@ import (
 	"github.com/dashpot-project/dashpot/pkg/cluster"
 	"github.com/dashpot-project/dashpot/pkg/externalscaler"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
+	"github.com/dashpot-project/dashpot/pkg/source"
 )
 
 // kubernetes is the cluster that a process observes; clients is nil if it observes
@@ -20,12 +21,13 @@ import (
 type kubernetes struct {
 	clients  *cluster.Clients
 	observer *cluster.Observer
+	pods     *cluster.Pods
 	policies *cluster.Policies
 	events   *cluster.Events
 }
 
 // observe finds the cluster that the options ask for. It does not talk to it.
-func observe(o options, parser cluster.PolicyParser, log *slog.Logger) (kubernetes, error) {
+func observe(o options, log *slog.Logger) (kubernetes, error) {
 	if o.observe == observeOff {
 		return kubernetes{}, nil
 	}
@@ -45,12 +47,29 @@ func observe(o options, parser cluster.PolicyParser, log *slog.Logger) (kubernet
 	if err != nil {
 		return kubernetes{}, err
 	}
-	policies, err := cluster.NewPolicies(clients, parser, cluster.PoliciesOptions{Lazy: true})
-	if err != nil {
-		return kubernetes{}, err
+	return kubernetes{
+		clients: &clients, observer: observer,
+		pods:   cluster.NewPods(clients, observer, cluster.PodsOptions{}),
+		events: cluster.NewEvents(clients.Kubernetes, "dashpot", observer.Reference, log),
+	}, nil
+}
+
+// follow adds the StabilizedMetrics, which need to be parsed.
+func (k kubernetes) follow(parser cluster.PolicyParser) (kubernetes, error) {
+	if k.clients == nil {
+		return k, nil
 	}
-	events := cluster.NewEvents(clients.Kubernetes, "dashpot", observer.Reference, log)
-	return kubernetes{&clients, observer, policies, events}, nil
+	policies, err := cluster.NewPolicies(*k.clients, parser, cluster.PoliciesOptions{Lazy: true})
+	k.policies = policies
+	return k, err
+}
+
+// measures is what measures pods; nil if no cluster is observed.
+func (k kubernetes) measures() source.Pods {
+	if k.pods == nil {
+		return nil
+	}
+	return k.pods
 }
 
 // view is the observer for the evaluator.
@@ -86,6 +105,7 @@ func (k kubernetes) run(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return k.observer.Run(ctx) })
+	group.Go(func() error { return k.pods.Run(ctx) })
 	group.Go(func() error { return k.policies.Run(ctx) })
 	return group.Wait()
 }

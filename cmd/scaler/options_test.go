@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/dashpot-project/dashpot/internal/process"
-	"github.com/dashpot-project/dashpot/pkg/policy"
 )
 
 func environment(values map[string]string) func(string) string {
@@ -140,12 +139,12 @@ func TestObserve(t *testing.T) {
 		{observeOn, file, true, false},
 		{observeOff, file, false, false},
 	} {
-		view, err := observe(options{process.Options{Kubeconfig: test.kubeconfig}, "", test.mode}, policy.Parser{}, slog.New(slog.DiscardHandler))
+		view, err := observe(options{process.Options{Kubeconfig: test.kubeconfig}, "", test.mode}, slog.New(slog.DiscardHandler))
 		if (err != nil) != test.fails || (view.observer != nil) != test.observes {
 			t.Errorf("--observe=%s with kubeconfig %q: observes %v, error %v", test.mode, test.kubeconfig, view.observer != nil, err)
 		}
 	}
-	if _, err := observe(options{observe: observeOn}, policy.Parser{}, slog.New(slog.DiscardHandler)); !errors.Is(err, rest.ErrNotInCluster) {
+	if _, err := observe(options{observe: observeOn}, slog.New(slog.DiscardHandler)); !errors.Is(err, rest.ErrNotInCluster) {
 		t.Errorf("error %v; want the reason", err)
 	}
 }

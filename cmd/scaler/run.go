@@ -27,10 +27,17 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 			return err
 		}
 	}
-	triggers := source.New(source.Options{})
-	defer triggers.Close()
-	view, err := observe(o, policy.Parser{Sources: triggers}, log)
+	delegates, err := o.ConnectDelegates()
 	if err != nil {
+		return err
+	}
+	view, err := observe(o, log)
+	if err != nil {
+		return err
+	}
+	triggers := source.New(source.Options{Delegates: delegates, Pods: view.measures()})
+	defer triggers.Close()
+	if view, err = view.follow(policy.Parser{Sources: triggers}); err != nil {
 		return err
 	}
 	return process.Serve(ctx, o.HTTPAddress, log, func(ctx context.Context, base process.Base) error {

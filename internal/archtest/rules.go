@@ -44,7 +44,14 @@ func Rules() []Rule {
 			Package: "pkg/policy", Imports: []string{scaling, algorithm, metadata},
 			Outside: []string{"sigs.k8s.io/yaml", "k8s.io/apimachinery/pkg/api/resource"},
 		},
-		{Package: "pkg/source", Imports: []string{scaling, algorithm, metadata}, Outside: []string{redis}},
+		{
+			Package: "pkg/source", Imports: []string{scaling, algorithm, metadata},
+			Outside: []string{
+				redis, "github.com/robfig/cron/v3", "github.com/tidwall/gjson", "go.yaml.in/yaml/v3", "github.com/prometheus/common", "github.com/prometheus/client_model",
+				"sigs.k8s.io/yaml", "k8s.io/apimachinery",
+			},
+		},
+		{Package: "pkg/delegate", Outside: []string{"k8s.io", "sigs.k8s.io/yaml"}},
 		{Package: "pkg/store/*", Imports: []string{scaling, algorithm}, Outside: []string{redis}},
 		{Package: apis, Outside: []string{"k8s.io/apimachinery"}},
 		{Package: "pkg/cluster", Imports: []string{scaling, algorithm, apis}, Outside: []string{"k8s.io"}},

@@ -41,7 +41,7 @@ func NewMetrics() *Metrics {
 		}, []string{"mode", "outcome"}),
 		store:    histogram("dashpot_store_duration_seconds", "How long the store took.", "operation", "result"),
 		source:   histogram("dashpot_source_read_duration_seconds", "How long reads took, of all triggers of one server at once.", "result"),
-		requests: histogram("dashpot_metric_request_duration_seconds", "How long requests for an external metric took.", "code"),
+		requests: histogram("dashpot_metric_request_duration_seconds", "How long requests for an external metric took.", "code", "delegate"),
 	}
 	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "dashpot_build_info", Help: "Always 1.", ConstLabels: prometheus.Labels{"version": Version()},
@@ -63,9 +63,10 @@ func (m *Metrics) RPC(method string, code codes.Code, took time.Duration) {
 	m.rpcs.WithLabelValues(method, code.String()).Observe(took.Seconds())
 }
 
-// Served counts a request for an external metric that was answered with an HTTP status.
-func (m *Metrics) Served(status int, took time.Duration) {
-	m.requests.WithLabelValues(strconv.Itoa(status)).Observe(took.Seconds())
+// Served counts a request for an external metric that was answered with an HTTP status,
+// by a delegate, or by this process itself, which is "".
+func (m *Metrics) Served(delegate string, status int, took time.Duration) {
+	m.requests.WithLabelValues(strconv.Itoa(status), delegate).Observe(took.Seconds())
 }
 
 // Decided counts a decision.

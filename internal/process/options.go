@@ -11,7 +11,9 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
 
+	"github.com/dashpot-project/dashpot/pkg/delegate"
 	"github.com/dashpot-project/dashpot/pkg/store/redisstore"
 )
 
@@ -28,21 +30,38 @@ type Options struct {
 	// Kubeconfig lists files as the variable KUBECONFIG does; empty for the pod's
 	// own service account, if there is one.
 	Kubeconfig string
-	TLS        CertificateFiles
-	LogLevel   slog.Level
-	LogFormat  string
-	Version    bool
+	// Delegates are other servers of external metrics; nil for none.
+	Delegates *delegate.Plan
+	TLS       CertificateFiles
+	LogLevel  slog.Level
+	LogFormat string
+	Version   bool
 }
 
 // Common are the options of a program whose own embed them.
 func (o Options) Common() Options { return o }
 
+// ConnectDelegates returns the other servers of external metrics. Those without credentials
+// of their own get the cluster's, if there are any.
+func (o Options) ConnectDelegates() (*delegate.Set, error) {
+	if o.Delegates == nil {
+		return o.Delegates.Connect(nil)
+	}
+	config, err := ClusterConfig(o.Kubeconfig)
+	if err != nil && !errors.Is(err, rest.ErrNotInCluster) {
+		return nil, err
+	}
+	return o.Delegates.Connect(config)
+}
+
 // Flags is a command line that is being read.
 type Flags struct {
 	*pflag.FlagSet
-	common   *Options
-	level    string
-	problems []error
+	common        *Options
+	level         string
+	delegates     []string
+	delegatesFile string
+	problems      []error
 }
 
 // NewFlags returns the flags of a program, which print their help to out. Those that
@@ -55,6 +74,8 @@ func NewFlags(program, door string, common *Options, out io.Writer) *Flags {
 	f.StringVar(&common.RedisURL, "redis-url", "", "share records through this Redis (redis://, redis-sentinel://, redis-cluster://, or rediss with TLS); empty keeps them in memory, for one replica; default $"+redisURLVariable)
 	f.StringVar(&common.Instance, "instance", "", "name that separates this cluster from others on the same Redis; default the UID of kube-system, or \"default\" without a cluster")
 	f.StringVar(&common.Kubeconfig, "kubeconfig", "", "find the cluster by this file; default $KUBECONFIG, else the pod's service account")
+	f.StringArrayVar(&f.delegates, "delegate", nil, "read external metrics of another adapter too, given as NAME=https://HOST[:PORT]; may be repeated")
+	f.StringVar(&f.delegatesFile, "delegates-file", "", "read more such adapters, with their certificates, tokens and rules, from this YAML file")
 	f.StringVar(&common.TLS.Cert, "tls-cert", "", "serve "+door+" with this PEM certificate; reloaded when it changes")
 	f.StringVar(&common.TLS.Key, "tls-key", "", "the certificate's PEM key")
 	f.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
@@ -83,6 +104,9 @@ func (f *Flags) Read(args []string, getenv func(string) string) error {
 		o.Kubeconfig = getenv("KUBECONFIG")
 	}
 	var err error
+	if o.Delegates, err = delegate.NewPlan(f.delegates, f.delegatesFile); err != nil {
+		f.problems = append(f.problems, err)
+	}
 	if o.LogLevel, err = ParseLevel(f.level); err != nil {
 		f.Problem("--log-level is %q; it must be debug, info, warn or error", f.level)
 	}

@@ -57,7 +57,7 @@ func newGroup(name string) (group, error) {
 }
 
 // install serves the group: its values under namespaces/NAMESPACE/METRIC, and itself in
-// both forms of discovery.
+// both forms of discovery. The aggregated form is a copy, which announce renews.
 func (g group) install(server *genericserver.GenericAPIServer, values provider.ExternalMetricsProvider) error {
 	info := genericserver.NewDefaultAPIGroupInfo(g.version.Group, g.scheme, metav1.ParameterCodec, g.codecs)
 	resources := provider.NewExternalMetricResourceLister(values)
@@ -82,7 +82,13 @@ func (g group) install(server *genericserver.GenericAPIServer, values provider.E
 	server.DiscoveryGroupManager.AddGroup(about)
 	container.Add(discovery.NewAPIGroupHandler(server.Serializer, about).WebService())
 
-	listed, err := endpoints.ConvertGroupVersionIntoToDiscovery(resources.ListAPIResources())
+	return g.announce(server, values)
+}
+
+// announce puts what there is now into aggregated discovery.
+func (g group) announce(server *genericserver.GenericAPIServer, values provider.ExternalMetricsProvider) error {
+	resources := provider.NewExternalMetricResourceLister(values).ListAPIResources()
+	listed, err := endpoints.ConvertGroupVersionIntoToDiscovery(resources)
 	if err != nil {
 		return fmt.Errorf("API group %q: %w", g.version.Group, err)
 	}

@@ -27,11 +27,17 @@ type Policies interface {
 	Metric(ctx context.Context, namespace, name string) (scaling.Metric, error)
 }
 
+// ownName stands in discovery for all StabilizedMetrics. Other servers that keep theirs
+// to themselves show the same.
+const ownName = "externalmetrics"
+
 // Call is a request that was answered.
 type Call struct {
 	// Status is that of HTTP, such as 200.
 	Status int
-	Took   time.Duration
+	// By names the other server that the answer is of; empty for our own.
+	By   string
+	Took time.Duration
 }
 
 // values answers HPAs from decisions. It translates and never decides.
@@ -48,41 +54,50 @@ var _ provider.ExternalMetricsProvider = values{}
 // data.
 func (v values) GetExternalMetric(ctx context.Context, namespace string, selector labels.Selector, info provider.ExternalMetricInfo) (*external_metrics.ExternalMetricValueList, error) {
 	began := time.Now()
-	value, err := v.value(ctx, namespace, info.Metric, selector)
+	list, err := v.list(ctx, namespace, info.Metric, selector)
 	v.observe(Call{Status: statusCode(err), Took: time.Since(began)})
-	if err != nil {
-		return nil, err
-	}
-	return &external_metrics.ExternalMetricValueList{Items: []external_metrics.ExternalMetricValue{value}}, nil
+	return list, err
 }
 
-func (v values) value(ctx context.Context, namespace, name string, selector labels.Selector) (external_metrics.ExternalMetricValue, error) {
-	none := external_metrics.ExternalMetricValue{}
-	if asked, ok := request.RequestInfoFrom(ctx); ok && asked.Subresource != "" {
-		return none, reservedName(namespace, asked.Subresource)
+func (v values) list(ctx context.Context, namespace, name string, selector labels.Selector) (*external_metrics.ExternalMetricValueList, error) {
+	if err := reserved(ctx, namespace); err != nil {
+		return nil, err
 	}
 	metric, err := v.policies.Metric(ctx, namespace, name)
 	if err != nil {
-		return none, toStatus(namespace, name, err)
+		return nil, toStatus(namespace, name, err)
 	}
+	return v.decided(ctx, metric, selector)
+}
+
+// decided is the decision about a StabilizedMetric.
+func (v values) decided(ctx context.Context, metric scaling.Metric, selector labels.Selector) (*external_metrics.ExternalMetricValueList, error) {
 	if selector != nil && !selector.Matches(labels.Set(metric.Labels)) {
-		return none, notSelected(metric, selector)
+		return nil, notSelected(metric, selector)
 	}
 	d := v.evaluator.Evaluate(ctx, metric.Request())
 	if d.Err != nil {
-		return none, toStatus(namespace, name, d.Err)
+		return nil, toStatus(metric.Ref.Namespace, metric.Ref.Name, d.Err)
 	}
-	return external_metrics.ExternalMetricValue{
-		MetricName:   name,
+	return &external_metrics.ExternalMetricValueList{Items: []external_metrics.ExternalMetricValue{{
+		MetricName:   metric.Ref.Name,
 		MetricLabels: metric.Labels,
 		Timestamp:    metav1.NewTime(d.At),
 		Value:        *resource.NewMilliQuantity(int64(d.Value), resource.DecimalSI), // exact: Milli are thousandths
-	}, nil
+	}}}, nil
+}
+
+// reserved is the error about a name that no metric can have; nil for any other.
+func reserved(ctx context.Context, namespace string) error {
+	if asked, ok := request.RequestInfoFrom(ctx); ok && asked.Subresource != "" {
+		return reservedName(namespace, asked.Subresource)
+	}
+	return nil
 }
 
 // ListAllExternalMetrics is what discovery shows, which everybody may read: one name
 // that stands for all. The real ones would tell each namespace's to all others, and
 // none at all makes kubectl complain of an empty group.
 func (values) ListAllExternalMetrics() []provider.ExternalMetricInfo {
-	return []provider.ExternalMetricInfo{{Metric: "externalmetrics"}}
+	return []provider.ExternalMetricInfo{{Metric: ownName}}
 }

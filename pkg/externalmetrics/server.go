@@ -18,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 )
 
 const (
@@ -47,6 +48,8 @@ type Options struct {
 	Certificate, Key string
 	// Ready says at /readyz why the process cannot answer; the default is nothing.
 	Ready func(context.Context) error
+	// Others are asked for what is no StabilizedMetric; nil for nobody.
+	Others Others
 	// Observe is told of every request for a metric that was allowed. It must be fast
 	// and safe for concurrent use.
 	Observe func(Call)
@@ -75,6 +78,8 @@ type Server struct {
 	generic   *genericserver.GenericAPIServer
 	authority *authority
 	run       func(context.Context) error
+	// follow keeps up with what other servers have, until its context ends.
+	follow func(context.Context)
 }
 
 // New returns a server. It reads the certificate, and talks to nobody.
@@ -103,10 +108,23 @@ func New(options Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve external metrics: %w", err)
 	}
-	if err := g.install(generic, values{o.Policies, o.Evaluator, o.Observe}); err != nil {
+	server := &Server{authority: delegated.authority, generic: generic, follow: func(context.Context) {}}
+	var served provider.ExternalMetricsProvider = values{o.Policies, o.Evaluator, o.Observe}
+	if o.Others != nil {
+		all := newShared(values{o.Policies, o.Evaluator, o.Observe}, o.Others)
+		served, server.follow = all, func(ctx context.Context) {
+			all.follow(ctx, func() {
+				if err := g.announce(generic, all); err != nil {
+					o.Logger.ErrorContext(ctx, "discovery", "error", err)
+				}
+			})
+		}
+	}
+	if err := g.install(generic, served); err != nil {
 		return nil, err
 	}
-	return &Server{generic, delegated.authority, generic.PrepareRun().RunWithContext}, nil
+	server.run = generic.PrepareRun().RunWithContext
+	return server, nil
 }
 
 // newConfig is the library's configuration without all that a server of numbers has no
@@ -123,7 +141,12 @@ func newConfig(g group, o Options) *genericserver.Config {
 	alive := []healthz.HealthChecker{healthz.PingHealthz}
 	ready := healthz.NamedCheck("process", func(r *http.Request) error { return o.Ready(r.Context()) })
 	config.HealthzChecks, config.LivezChecks, config.ReadyzChecks = alive, alive, []healthz.HealthChecker{ready}
-	config.BuildHandlerChainFunc = func(api http.Handler, c *genericserver.Config) http.Handler { return chain(api, c, o.Logger) }
+	config.BuildHandlerChainFunc = func(api http.Handler, c *genericserver.Config) http.Handler {
+		if o.Others != nil {
+			api = marked(api, g, o.Others)
+		}
+		return chain(api, c, o.Logger)
+	}
 	return config
 }
 
@@ -182,6 +205,7 @@ func (s *Server) Run(ctx context.Context, open func(context.Context) (net.Listen
 	defer following.Wait()
 	defer cancel()
 	following.Go(func() { s.authority.run(ctx) })
+	following.Go(func() { s.follow(ctx) })
 
 	listener, err := open(ctx)
 	switch {

@@ -149,7 +149,7 @@ func (p Parser) parseSource(m *metadata.Map, key metadata.Key, policy *scaling.P
 	}
 	trigger, metric, interval := p.Sources.Parse(source, m)
 	policy.Triggers, policy.Interval = append(policy.Triggers, trigger), max(policy.Interval, interval)
-	if trigger.Activation > trigger.Target.Float() {
+	if !trigger.Counts && trigger.Activation > trigger.Target.Float() {
 		m.Remark("the activation threshold %v is above the target %v: readings between them count as no work, however many replicas they ask for",
 			trigger.Activation, trigger.Target.Float())
 	}

@@ -120,7 +120,7 @@ func TestProblems(t *testing.T) {
 		{"near miss", jobs(values{"listLenght": "9"}), []string{"listLenght: unknown key, did you mean listLength?"}},
 		{"near miss of our own", jobs(values{"behaviour": "{}"}), []string{"behaviour: unknown key, did you mean behavior?"}},
 		{"near miss of KEDA's", jobs(values{"scalerAdress": "x"}), []string{"scalerAdress: unknown key, did you mean scalerAddress?"}},
-		{"missing source", jobs(values{"source": "-"}), []string{"source is missing: must be one of redis, redis-streams, redis-cluster, redis-cluster-streams, redis-sentinel, redis-sentinel-streams, prometheus"}},
+		{"missing source", jobs(values{"source": "-"}), []string{"source is missing: must be one of redis, redis-streams, redis-cluster, redis-cluster-streams, redis-sentinel, redis-sentinel-streams, prometheus, metrics-api, cron, cpu, memory, external-metric"}},
 		{"min above max", jobs(values{"behavior": "{}", "minReplicaCount": "9", "maxReplicaCount": "8"}), []string{"minReplicaCount 9: must not be above maxReplicaCount 8"}},
 		{"max zero", jobs(values{"behavior": "{}", "maxReplicaCount": "0"}), []string{`maxReplicaCount "0": must be a whole number from 1 to 1000000`}},
 		{"size", jobs(values{"listName": strings.Repeat("x", 64<<10), "listLenght": "9"}), []string{"metadata has 65608 bytes in keys and values, at most 65536 are allowed"}},
@@ -195,7 +195,7 @@ func TestSourceSuggestions(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.source, func(t *testing.T) {
-			want := `source "` + tt.source + `": must be one of redis, redis-streams, redis-cluster, redis-cluster-streams, redis-sentinel, redis-sentinel-streams, prometheus`
+			want := `source "` + tt.source + `": must be one of redis, redis-streams, redis-cluster, redis-cluster-streams, redis-sentinel, redis-sentinel-streams, prometheus, metrics-api, cron, cpu, memory, external-metric`
 			if tt.want != "" {
 				want += " (" + tt.want + ")"
 			}

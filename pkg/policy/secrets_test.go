@@ -34,27 +34,30 @@ func TestNoSecretLeaves(t *testing.T) {
 	pem := []string{"ca", "cert", "key"} // which have to be good to be sent anywhere
 	redis := [][]string{nil}
 	sentinel := [][]string{nil, {"sentinelUsername", "sentinelPassword"}} // the server is asked only behind the sentinel
-	prometheus := [][]string{pem}
+	http := [][]string{pem}
 	variants := map[string][][]string{ // for each type the keys to leave out, once per reading
 		"redis": redis, "redis-streams": redis, "redis-cluster": redis, "redis-cluster-streams": redis,
-		"redis-sentinel": sentinel, "redis-sentinel-streams": sentinel, "prometheus": prometheus,
+		"redis-sentinel": sentinel, "redis-sentinel-streams": sentinel, "prometheus": http, "metrics-api": http,
 	}
 	sources := source.New(source.Options{Timeout: 5 * time.Second})
 	t.Cleanup(sources.Close)
 	parser := policy.Parser{Sources: sources}
 	for _, name := range sources.Types() {
-		if variants[name] == nil {
-			t.Errorf("%s: a type without a test", name)
-		}
 		secrets := values{}
 		for _, k := range sources.Keys(name) {
 			if k.Secret {
 				secrets[k.Name] = planted(k.Name)
 			}
 		}
+		if (variants[name] == nil) != (len(secrets) == 0) {
+			t.Errorf("%s: a type with secrets and without a test", name)
+		}
 		authModes := []string{""}
-		if name == "prometheus" {
+		switch name {
+		case "prometheus":
 			authModes = []string{"", "bearer", "basic", "custom", "tls", "bearer,basic", "oauth"}
+		case "metrics-api":
+			authModes = []string{"apiKey", "bearer", "basic", "tls", "apiKey,bearer", "oauth"}
 		}
 		for _, modes := range authModes {
 			for _, without := range append(variants[name], nil) {
@@ -75,6 +78,9 @@ func places(name, at, modes string) values {
 	if name == "prometheus" {
 		return values{"type": name, "serverAddress": at, "query": "up", "threshold": "5", "authModes": modes}
 	}
+	if name == "metrics-api" {
+		return values{"type": name, "url": at, "valueLocation": "data.resultType", "targetValue": "5", "authModes": modes}
+	}
 	return values{"type": name, "address": at, "listName": "jobs", "stream": "jobs", "sentinelMaster": "main"}
 }
 
@@ -94,7 +100,7 @@ func checkSecrets(t *testing.T, parser policy.Parser, sources *source.Table, met
 			got := sources.Read(t.Context(), []scaling.Query{q})[0]
 			if words := fmt.Sprint(got.Err, got.Note); strings.Contains(words, "***") {
 				shown = append(shown, words)
-			} else {
+			} else if metadata["type"] != "metrics-api" || !strings.Contains(words, "data.resultType") { // whose error quotes no answer without the value
 				t.Errorf("the server has repeated nothing: %s", words)
 			}
 		}
@@ -109,7 +115,7 @@ func checkSecrets(t *testing.T, parser policy.Parser, sources *source.Table, met
 // echoes are the addresses of servers that say what they were sent, with how they do.
 func echoes(t *testing.T, name string) map[string]string {
 	t.Helper()
-	if name != "prometheus" {
+	if name != "prometheus" && name != "metrics-api" {
 		return map[string]string{echoRESP(t): "error"}
 	}
 	at := map[string]string{}

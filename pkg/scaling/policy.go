@@ -1,6 +1,8 @@
 package scaling
 
 import (
+	"math"
+	"slices"
 	"time"
 
 	"github.com/dashpot-project/dashpot/pkg/algorithm"
@@ -126,6 +128,12 @@ type Fallback struct {
 	Replicas int32
 	// Static obeys Replicas even below the current count.
 	Static bool
+}
+
+// canWork reports whether any reading can be work at all. What pods use is none, as in
+// KEDA, whose workloads that have triggers of no other kind are always active.
+func (p *Policy) canWork() bool {
+	return len(p.Triggers) == 0 || slices.ContainsFunc(p.Triggers, func(t Trigger) bool { return t.Activation < math.MaxInt32 })
 }
 
 // onFile is the reading among those of a record that serves a trigger: one of the same

@@ -112,6 +112,9 @@ func (s *step) begin() {
 	if s.obs.OpenLoop && s.p.Min != nil {
 		s.canSleep = *s.p.Min == 0
 	}
+	if !s.p.canWork() {
+		s.canSleep = false // nothing would ever wake it
+	}
 	s.d = Decision{
 		Key: s.in.Key, Mode: s.mode(), At: s.in.Now, From: s.rec.Time,
 		Current: s.current, Status: s.status, Running: s.obs.Spec, Bounds: s.bounds,

@@ -192,7 +192,7 @@ func TestUnknownType(t *testing.T) {
 	if _, _, m := parse(table, "rabbitmq", nil); m.Err() == nil {
 		t.Error("parsed a type that does not exist")
 	}
-	want := []string{"redis", "redis-streams", "redis-cluster", "redis-cluster-streams", "redis-sentinel", "redis-sentinel-streams", "prometheus"}
+	want := []string{"redis", "redis-streams", "redis-cluster", "redis-cluster-streams", "redis-sentinel", "redis-sentinel-streams", "prometheus", "metrics-api", "cron", "cpu", "memory", "external-metric"}
 	if got := table.Types(); !slices.Equal(got, want) {
 		t.Errorf("types %v, want %v", got, want)
 	}

@@ -17,6 +17,12 @@ type Options struct {
 	// Idle is after what time without a read the connections to a server are closed;
 	// 10 minutes if zero, twice the longest interval that a policy may have.
 	Idle time.Duration
+	// Pods measures pods for the triggers cpu and memory. Without it, where no cluster is
+	// seen, such a trigger is a problem.
+	Pods Pods
+	// Delegates are the servers that the trigger external-metric reads. Without any, such
+	// a trigger is a problem.
+	Delegates Delegates
 }
 
 // Table holds all trigger types, and the connections of those that have any. It is
@@ -50,6 +56,10 @@ func New(o Options) *Table {
 	_, _ = rand.Read(t.salt) // never fails: it crashes the program instead
 	join(t, newRedisPool(o.Timeout, o.Idle), redisKinds()...)
 	join(t, newHTTPReader[promQuery](o.Timeout, newHTTPClients(o.Timeout, o.Idle)), prometheus(o.Timeout))
+	join(t, newHTTPReader[apiQuery](o.Timeout, newHTTPClients(o.Timeout, o.Idle)), metricsAPI(o.Timeout))
+	join(t, cronClock{}, cronKind())
+	join(t, resources{o.Pods, o.Timeout}, resourceKinds(o.Pods)...)
+	join(t, external{o.Delegates, o.Timeout}, externalKind(o.Delegates))
 	return t
 }
 

@@ -143,6 +143,8 @@ func TestSync2s(t *testing.T) {
 		"objects made again, scalers killed": testObjectsMadeAgainKilled,
 		"examples apply":                     testExamplesApply,
 		"prometheus as KEDA's own":           testPrometheusAsKEDA,
+		"metrics-api as KEDA's own":          testMetricsAPIAsKEDA,
+		"cron as KEDA's own":                 testCronAsKEDA,
 	})
 	t.Run("push to replica 1", testLatency)
 }

@@ -36,8 +36,8 @@ type AdapterOptions struct {
 	Replicas int
 	// CRDs is the path of the custom resource definitions that they need.
 	CRDs string
-	// Group is the API group to serve; that of HPAs if it is empty. It cannot be
-	// theirs in a cluster with KEDA.
+	// Group is the API group to serve; that of HPAs if it is empty, which is then taken
+	// from KEDA's adapter in a cluster with KEDA.
 	Group string
 	// Args are added to the command line of each, such as --redis-url.
 	Args []string

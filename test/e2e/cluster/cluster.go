@@ -59,7 +59,7 @@ type Cluster struct {
 	daemons []*daemon // in the order of their start
 	atStop  []func()
 
-	controllerManager *daemon
+	controllerManager, kedaAdapter *daemon
 }
 
 // Start builds what has to be built, starts everything, and returns when the HPA
@@ -144,6 +144,12 @@ func (c *Cluster) Kubeconfig() string { return filepath.Join(c.dir, "admin.kubec
 
 // Kubectl is the path of a kubectl of the cluster's version.
 func (c *Cluster) Kubectl() string { return c.Binaries.Kubectl }
+
+// ServingFiles are the paths of the certificate by which everything in the cluster is
+// served, of its key, and of the authority.
+func (c *Cluster) ServingFiles() (cert, key, authority string) {
+	return c.pki("tls.crt"), c.pki("tls.key"), c.pki("ca.crt")
+}
 
 // LogDir is the directory of all logs.
 func (c *Cluster) LogDir() string { return c.logDir() }

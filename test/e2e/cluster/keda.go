@@ -55,6 +55,7 @@ func (c *Cluster) startKeda(ctx context.Context) error {
 	if err := operator.await(ctx, accepts(grpc)); err != nil {
 		return err
 	}
+	c.kedaAdapter = adapter
 	return adapter.await(ctx, c.registered(c.kedaMetrics()))
 }
 
@@ -74,3 +75,33 @@ func (c *Cluster) installKeda(ctx context.Context) error {
 func (c *Cluster) kedaMetrics() metricsAPI {
 	return metricsAPI{Group: ExternalMetricsGroup, Namespace: kedaNamespace, Service: kedaService, Port: c.ports.adapter}
 }
+
+// KedaAdapter is KEDA's metrics adapter, for a test that ill-treats it.
+type KedaAdapter struct {
+	daemon *daemon
+	// Address is where it serves metrics, with TLS and the cluster's authority.
+	Address string
+}
+
+// KedaAdapter is the one that runs.
+func (c *Cluster) KedaAdapter() KedaAdapter {
+	return KedaAdapter{c.kedaAdapter, local(c.ports.adapter)}
+}
+
+// Kill ends it by SIGKILL.
+func (a KedaAdapter) Kill() { a.daemon.kill() }
+
+// Restart starts it again, and returns when it listens.
+func (a KedaAdapter) Restart(ctx context.Context) error {
+	a.daemon.kill()
+	if err := a.daemon.start(); err != nil {
+		return err
+	}
+	return a.daemon.await(ctx, accepts(a.Address))
+}
+
+// Suspend stops it without closing its connections.
+func (a KedaAdapter) Suspend() error { return a.daemon.suspend() }
+
+// Resume lets it go on.
+func (a KedaAdapter) Resume() error { return a.daemon.resume() }

@@ -1,0 +1,117 @@
+//go:build e2e
+
+// Package coexistence_test runs Dashpot's adapter in the one place where the HPA
+// controller asks for external metrics, with KEDA's adapter behind it as a delegate: the
+// Kubernetes API server and HPA controller, KEDA's operator and adapter, Redis, two
+// scalers and two adapters.
+package coexistence_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"testing"
+
+	"github.com/dashpot-project/dashpot/internal/redistest"
+	"github.com/dashpot-project/dashpot/test/e2e/cluster"
+)
+
+// crds is the path of the StabilizedMetric's definition.
+const crds = "../../charts/dashpot/crds/dashpot.dev_stabilizedmetrics.yaml"
+
+// environment is what all scenarios share.
+type environment struct {
+	cluster  *cluster.Cluster
+	scalers  *cluster.Scalers
+	adapters *cluster.Adapters
+	// front stands between the adapters and KEDA's.
+	front *front
+	// token is a bearer token of one who may read external metrics.
+	token string
+}
+
+var env environment
+
+func TestMain(m *testing.M) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code, err := run(ctx, m)
+	stop()
+	if err != nil {
+		log.Print(err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(ctx context.Context, m *testing.M) (int, error) {
+	dir, err := os.MkdirTemp("", "dashpot-coexistence-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	for _, program := range []string{"scaler", "adapter"} {
+		build := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(dir, program), "github.com/dashpot-project/dashpot/cmd/"+program)
+		if out, err := build.CombinedOutput(); err != nil {
+			return 0, fmt.Errorf("build the %s: %w\n%s", program, err, out)
+		}
+	}
+	if env.cluster, err = cluster.Start(ctx, cluster.Options{Logf: log.Printf, Dir: os.Getenv("E2E_DIR")}); err != nil {
+		return 0, err
+	}
+	defer env.cluster.Stop()
+	state, err := redistest.Launch() //nolint:contextcheck // a server's start is bounded by itself
+	if err != nil {
+		return 0, err
+	}
+	defer state.Close()
+	if err := errors.Join(startScalers(ctx, dir, state.URL()), startAdapters(ctx, dir, state.URL())); err != nil {
+		return 0, err
+	}
+	defer env.front.stop()
+	return m.Run(), nil
+}
+
+func startScalers(ctx context.Context, dir, state string) (err error) {
+	env.scalers, err = env.cluster.StartScalers(ctx, filepath.Join(dir, "scaler"), 2, func(_ int, grpcAddr, httpAddr string) []string {
+		return []string{
+			"--grpc-address=" + grpcAddr, "--http-address=" + httpAddr, "--redis-url=" + state,
+			"--kubeconfig=" + env.cluster.Kubeconfig(), "--observe=on",
+		}
+	})
+	return err
+}
+
+// startAdapters starts adapters in the place of KEDA's, which they ask for all that has
+// KEDA's label in its selector, as KEDA's own HPAs do.
+func startAdapters(ctx context.Context, dir, state string) (err error) {
+	if env.token, err = readerToken(ctx); err != nil {
+		return err
+	}
+	if env.front, err = startFront(ctx); err != nil {
+		return err
+	}
+	_, _, authority := env.cluster.ServingFiles()
+	tokenFile, file := filepath.Join(dir, "token"), filepath.Join(dir, "delegates.yaml")
+	delegates := fmt.Sprintf(`delegates:
+- name: keda
+  url: https://%s
+  caFile: %s
+  tokenFile: %s
+  match:
+    labels: [scaledobject.keda.sh/name]
+`, env.front.address, authority, tokenFile)
+	err = errors.Join(os.WriteFile(tokenFile, []byte(env.token), 0o600), os.WriteFile(file, []byte(delegates), 0o600))
+	if err != nil {
+		return err
+	}
+	env.adapters, err = env.cluster.StartAdapters(ctx, cluster.AdapterOptions{
+		Program: filepath.Join(dir, "adapter"), Replicas: 2, CRDs: crds,
+		Args: []string{"--redis-url=" + state, "--delegates-file=" + file},
+	})
+	return err
+}
