@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,6 +23,7 @@ type staff struct {
 	used  map[string]algorithm.Milli
 	err   error
 	// asked is what Measure was asked for.
+	mu    sync.Mutex
 	asked []string
 }
 
@@ -48,6 +50,8 @@ func (s *staff) less(names ...string) *staff {
 const mebi = 1 << 20
 
 func (s *staff) Measure(ctx context.Context, of scaling.Scope, selector string, metrics []algorithm.Metric) (algorithm.Workload, []algorithm.Reading, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.asked = append(s.asked, fmt.Sprintf("%s %s %q of %d metrics", of.Namespace, of.Target, selector, len(metrics)))
 	if s.err != nil {
 		if errors.Is(s.err, context.DeadlineExceeded) {

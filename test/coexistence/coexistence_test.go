@@ -3,6 +3,7 @@
 package coexistence_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -53,8 +54,27 @@ func indented(text, by string) string {
 	return by + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n"+by)
 }
 
+// second makes another Deployment beside the one called worker.
+func (s side) second(name string) {
+	s.T.Helper()
+	if err := env.cluster.CreateDeployment(s.T.Context(), s.Namespace, name, 1); err != nil {
+		s.T.Fatal(err)
+	}
+}
+
+// await waits until a Deployment has n replicas: for a window of 60 s and what a busy
+// machine adds.
+func (s side) await(name string, n int32) {
+	s.T.Helper()
+	ctx, cancel := context.WithTimeout(s.T.Context(), time.Minute+limit)
+	defer cancel()
+	if _, err := env.cluster.WaitReplicas(ctx, s.Namespace, name, n); err != nil {
+		s.T.Fatal(err)
+	}
+}
+
 // awaitActive waits until the HPA of a name says whether it gets its metric.
-func (s side) awaitActive(hpa string, want corev1.ConditionStatus) (message string) {
+func (s side) awaitActive(hpa string, want corev1.ConditionStatus) {
 	s.T.Helper()
 	for deadline := time.Now().Add(limit); ; time.Sleep(250 * time.Millisecond) {
 		h, err := env.cluster.Client.AutoscalingV2().HorizontalPodAutoscalers(s.Namespace).Get(s.T.Context(), hpa, metav1.GetOptions{})
@@ -63,7 +83,7 @@ func (s side) awaitActive(hpa string, want corev1.ConditionStatus) (message stri
 		}
 		for _, c := range h.Status.Conditions {
 			if c.Type == autoscalingv2.ScalingActive && c.Status == want {
-				return c.Message
+				return
 			}
 		}
 		if time.Now().After(deadline) {
@@ -144,29 +164,21 @@ func TestThreeSidesAndTheirFaults(t *testing.T) {
 // one behind the window.
 func TestKEDAsTriggerStabilised(t *testing.T) {
 	raw := newSide(t, "raw", scaledObject(`type: redis`, ""))
-	if err := env.cluster.CreateDeployment(t.Context(), raw.Namespace, "steady", 1); err != nil {
-		t.Fatal(err)
-	}
+	raw.second("steady")
 	raw.apply(steadyManifest)
-	await := func(name string, n int32) {
-		t.Helper()
-		if _, err := env.cluster.WaitReplicas(t.Context(), raw.Namespace, name, n); err != nil {
-			t.Fatal(err)
-		}
-	}
 	raw.Queue("jobs", 37)
-	await(scenario.Worker, 8)
-	await("steady", 8)
+	raw.await(scenario.Worker, 8)
+	raw.await("steady", 8)
 	steady, err := env.cluster.Record(t.Context(), raw.Namespace, "steady")
 	if err != nil {
 		t.Fatal(err)
 	}
 	followed := raw.Record()
 	raw.Queue("jobs", 7)
-	await(scenario.Worker, 2)
+	raw.await(scenario.Worker, 2)
 	time.Sleep(10 * time.Second) // the window is not over yet, and the reading behind it has seen the dip
 	raw.Queue("jobs", 37)
-	await(scenario.Worker, 8)
+	raw.await(scenario.Worker, 8)
 	raw.Expect(followed, 8, 2, 8)
 	history, err := steady.Stop()
 	if err != nil {
@@ -176,7 +188,7 @@ func TestKEDAsTriggerStabilised(t *testing.T) {
 		t.Errorf("behind the window: %v, want 8 throughout", history)
 	}
 	raw.Queue("jobs", 7)
-	await("steady", 2) // and a dip that lasts is followed
+	raw.await("steady", 2) // and a dip that lasts is followed
 }
 
 // scaledObject is one on the list jobs, 5 jobs per replica.

@@ -1,9 +1,9 @@
 //go:build e2e
 
 // Package coexistence_test runs Dashpot's adapter in the one place where the HPA
-// controller asks for external metrics, with KEDA's adapter behind it as a delegate: the
-// Kubernetes API server and HPA controller, KEDA's operator and adapter, Redis, two
-// scalers and two adapters.
+// controller asks for external metrics, with KEDA's adapter and prometheus-adapter behind
+// it as delegates: the Kubernetes API server and HPA controller, KEDA's operator and
+// adapter, Prometheus and its adapter, Redis, two scalers and two adapters.
 package coexistence_test
 
 import (
@@ -17,7 +17,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/dashpot-project/dashpot/internal/prometest"
 	"github.com/dashpot-project/dashpot/internal/redistest"
+	"github.com/dashpot-project/dashpot/test/e2e/binaries"
 	"github.com/dashpot-project/dashpot/test/e2e/cluster"
 )
 
@@ -31,6 +33,8 @@ type environment struct {
 	adapters *cluster.Adapters
 	// front stands between the adapters and KEDA's.
 	front *front
+	// prometheus is the server that prometheus-adapter asks.
+	prometheus *prometest.Server
 	// token is a bearer token of one who may read external metrics.
 	token string
 }
@@ -73,6 +77,7 @@ func run(ctx context.Context, m *testing.M) (int, error) {
 		return 0, err
 	}
 	defer env.front.stop()
+	defer env.prometheus.Close()
 	return m.Run(), nil
 }
 
@@ -95,6 +100,10 @@ func startAdapters(ctx context.Context, dir, state string) (err error) {
 	if env.front, err = startFront(ctx); err != nil {
 		return err
 	}
+	behindPrometheus, err := startPrometheusAdapter(ctx, dir)
+	if err != nil {
+		return err
+	}
 	_, _, authority := env.cluster.ServingFiles()
 	tokenFile, file := filepath.Join(dir, "token"), filepath.Join(dir, "delegates.yaml")
 	delegates := fmt.Sprintf(`delegates:
@@ -104,7 +113,13 @@ func startAdapters(ctx context.Context, dir, state string) (err error) {
   tokenFile: %s
   match:
     labels: [scaledobject.keda.sh/name]
-`, env.front.address, authority, tokenFile)
+- name: prometheus
+  url: https://%s
+  caFile: %s
+  tokenFile: %s
+  match:
+    metrics: [shop_*]
+`, env.front.address, authority, tokenFile, behindPrometheus, authority, tokenFile)
 	err = errors.Join(os.WriteFile(tokenFile, []byte(env.token), 0o600), os.WriteFile(file, []byte(delegates), 0o600))
 	if err != nil {
 		return err
@@ -114,4 +129,28 @@ func startAdapters(ctx context.Context, dir, state string) (err error) {
 		Args: []string{"--redis-url=" + state, "--delegates-file=" + file},
 	})
 	return err
+}
+
+// rules serve the series shop_orders as an external metric of every namespace.
+const rules = `externalRules:
+- seriesQuery: '{__name__="shop_orders"}'
+  metricsQuery: sum(<<.Series>>{<<.LabelMatchers>>})
+  resources: {namespaced: false}
+`
+
+func startPrometheusAdapter(ctx context.Context, dir string) (address string, err error) {
+	program, err := binaries.PrometheusAdapter(ctx, log.Printf)
+	if err != nil {
+		return "", err
+	}
+	if env.prometheus, err = prometest.Launch(); err != nil { //nolint:contextcheck // a server's start is bounded by itself
+		return "", err
+	}
+	config := filepath.Join(dir, "rules.yaml")
+	if err := os.WriteFile(config, []byte(rules), 0o600); err != nil {
+		return "", err
+	}
+	return env.cluster.StartPrometheusAdapter(ctx, cluster.PrometheusAdapterOptions{
+		Program: program, Prometheus: env.prometheus.URL(), Config: config,
+	})
 }

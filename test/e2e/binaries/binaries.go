@@ -42,6 +42,7 @@ type Logf func(format string, args ...any)
 const (
 	kubernetesModule = "kubernetes"
 	kedaModule       = "keda"
+	prometheusModule = "prometheusadapter"
 )
 
 // program is one main package to build.
@@ -80,6 +81,27 @@ func Ensure(ctx context.Context, logf Logf) (Set, error) {
 	return inDir(dir)
 }
 
+// prometheusAdapter is no part of the set: one test alone runs it.
+var prometheusAdapter = program{"prometheus-adapter", prometheusModule, "sigs.k8s.io/prometheus-adapter/cmd/adapter"}
+
+// PrometheusAdapter returns the path of that program, after building it when it is not in
+// the cache: up to ten minutes.
+func PrometheusAdapter(ctx context.Context, logf Logf) (string, error) {
+	build, err := newBuilder(ctx, logf)
+	if err != nil {
+		return "", err
+	}
+	hash, err := build.pinned(prometheusModule)
+	if err != nil {
+		return "", err
+	}
+	dir, err := cache.Dir("bin", prometheusAdapter.name+"_"+hash, func(dir string) error { return build.compile(prometheusAdapter, dir) })
+	if err != nil {
+		return "", fmt.Errorf("build %s: %w", prometheusAdapter.name, err)
+	}
+	return filepath.Join(dir, prometheusAdapter.name), nil
+}
+
 // inDir is the set as it lies in a filled directory.
 func inDir(dir string) (Set, error) {
 	stages, err := filepath.Glob(filepath.Join(dir, stagesDir, "*.yaml"))
@@ -102,9 +124,15 @@ func inDir(dir string) (Set, error) {
 // key names what would be built: the two versions, for people, and a hash of
 // everything that pins the sources, the recipe and the compiler.
 func (b *builder) key() (string, error) {
+	hash, err := b.pinned(kubernetesModule, kedaModule)
+	return fmt.Sprintf("kubernetes-%s_keda-%s_%s", b.kubernetes, b.keda, hash), err
+}
+
+// pinned is a hash of what pins the programs of some modules.
+func (b *builder) pinned(modules ...string) (string, error) {
 	hash := sha256.New()
 	fmt.Fprintln(hash, runtime.GOOS, runtime.GOARCH, runtime.Version(), programs, b.versionFlags(), stageFiles)
-	for _, module := range []string{kubernetesModule, kedaModule} {
+	for _, module := range modules {
 		for _, name := range []string{"go.mod", "go.sum"} {
 			content, err := os.ReadFile(filepath.Join(b.source, module, name))
 			if err != nil {
@@ -113,7 +141,7 @@ func (b *builder) key() (string, error) {
 			hash.Write(content)
 		}
 	}
-	return fmt.Sprintf("kubernetes-%s_keda-%s_%s", b.kubernetes, b.keda, hex.EncodeToString(hash.Sum(nil)[:6])), nil
+	return hex.EncodeToString(hash.Sum(nil)[:6]), nil
 }
 
 // fill builds everything into dir. What is interrupted is not lost: the
