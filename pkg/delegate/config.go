@@ -41,8 +41,8 @@ type Config struct {
 // Match says which queries are a delegate's own. All lists that are not empty must have
 // something that fits.
 type Match struct {
-	// Metrics and Namespaces are patterns of names, in which * is any text and ? any
-	// letter.
+	// Metrics and Namespaces are patterns of names as path.Match has them: * is any text
+	// and ? any letter.
 	Metrics, Namespaces []string
 	// Labels are keys of labels that the query's selector has a requirement about.
 	Labels []string

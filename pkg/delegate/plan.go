@@ -129,6 +129,9 @@ func (p *Plan) add(f *fields) {
 	if c.InsecureSkipVerify && c.CAFile != "" {
 		f.conflict("insecureSkipVerify is true and caFile is %q; only one of them can hold", c.CAFile)
 	}
+	if c.InsecureSkipVerify && c.TokenFile == "" && c.CertFile == "" {
+		f.conflict("insecureSkipVerify is true, and there is neither tokenFile nor certFile; the cluster's own credentials go to no server that nobody has verified")
+	}
 	if c.Name != "" && slices.ContainsFunc(p.delegates, func(other Config) bool { return other.Name == c.Name }) {
 		f.conflict("name is %q, as of a delegate before it; each must have its own", c.Name)
 	}

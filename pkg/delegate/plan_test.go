@@ -115,6 +115,7 @@ more: 1
 --delegates-file FILE: delegates[1].name is "keda", as of a delegate before it; each must have its own
 --delegates-file FILE: delegates[2].match is 5; it must be a mapping of metrics, namespaces, labels
 --delegates-file FILE: delegates[2].insecureSkipVerify is true and caFile is "ca"; only one of them can hold
+--delegates-file FILE: delegates[2].insecureSkipVerify is true, and there is neither tokenFile nor certFile; the cluster's own credentials go to no server that nobody has verified
 --delegates-file FILE: delegates[2].name is "keda", as of a delegate before it; each must have its own
 --delegates-file FILE: delegates[3] is "keda"; it must be a mapping with name and url
 --delegates-file FILE: more is an unknown key; it must be one of delegates

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/rest"
 	"k8s.io/metrics/pkg/apis/external_metrics"
 
 	"github.com/dashpot-project/dashpot/pkg/delegate"
@@ -37,19 +36,21 @@ func three(w http.ResponseWriter, _ *http.Request) {
 // delegates connects to servers by the lines of a file, without looking at certificates.
 func delegates(tb testing.TB, lines ...string) *delegate.Set {
 	tb.Helper()
-	file := filepath.Join(tb.TempDir(), "delegates.yaml")
+	file, token := filepath.Join(tb.TempDir(), "delegates.yaml"), filepath.Join(tb.TempDir(), "token")
 	text := "delegates:\n"
 	for _, line := range lines {
-		text += "- {insecureSkipVerify: true, " + line + "}\n"
+		text += "- {insecureSkipVerify: true, tokenFile: " + token + ", " + line + "}\n"
 	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		tb.Fatal(err)
+	for name, content := range map[string]string{file: text, token: "alice-token"} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			tb.Fatal(err)
+		}
 	}
 	plan, err := delegate.NewPlan(nil, file)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	set, err := plan.Connect(&rest.Config{BearerToken: "alice-token"})
+	set, err := plan.Connect(nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

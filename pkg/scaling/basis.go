@@ -21,9 +21,9 @@ type Basis struct {
 	// record's.
 	Readings []Reading
 	Clock    time.Duration
-	// Status is the status.replicas and Tolerance the band that the formula was given.
-	Status    int32
-	Tolerance algorithm.Tolerance
+	// Spec is the observed spec.replicas, Status the status.replicas and Tolerance the band that the formula was given.
+	Spec, Status int32
+	Tolerance    algorithm.Tolerance
 }
 
 // TriggerTrace is what one trigger contributed.
@@ -61,7 +61,7 @@ func (b Basis) Triggers() []TriggerTrace {
 func (b Basis) trace(i int) TriggerTrace {
 	t := b.Policy.Triggers[i]
 	trace := TriggerTrace{Type: t.Type, Query: t.Query.String(), Target: t.Target.Float(), Activation: t.Activation, Error: b.fault(i)}
-	if r, ok := b.Policy.onFile(b.Readings, i); ok && r.Known {
+	if r, ok := b.Policy.onFile(b.Readings, i, b.Spec); ok && r.Known {
 		trace.Known, trace.Value, trace.AgeSeconds, trace.Note = true, r.Value, (b.Clock - r.At).Seconds(), r.Note
 	}
 	if trace.Error == "" {
@@ -73,7 +73,7 @@ func (b Basis) trace(i int) TriggerTrace {
 
 // usable is the reading on file for a trigger if it can be decided on.
 func (b Basis) usable(i int) (Reading, bool) {
-	r, ok := b.Policy.onFile(b.Readings, i)
+	r, ok := b.Policy.onFile(b.Readings, i, b.Spec)
 	return r, ok && !r.Failed() && b.Clock-r.At <= b.Policy.staleLimit()
 }
 
@@ -88,7 +88,7 @@ func (b Basis) recommended(i int, value float64) (replicas int32, held bool) {
 
 // fault is why a trigger's reading cannot be decided on; empty if it can.
 func (b Basis) fault(i int) string {
-	r, ok := b.Policy.onFile(b.Readings, i)
+	r, ok := b.Policy.onFile(b.Readings, i, b.Spec)
 	query := b.Policy.Triggers[i].Query
 	switch {
 	case ok && r.Error != "":

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -56,8 +57,9 @@ type Request struct {
 	Policy *Policy
 	// UID is that of the object, where the caller knows it and the observer does not.
 	UID string
-	// Outcomes are readings that the caller has just made, one per trigger; nil to
-	// let the evaluator see to it.
+	// Outcomes are readings that the caller has just made, one per trigger, of which those
+	// of triggers that need a workload are not looked at; nil to let the evaluator see to
+	// it.
 	Outcomes []Outcome
 }
 
@@ -95,12 +97,15 @@ func (e *Evaluator) decide(ctx context.Context, req Request) Decision {
 	if err := context.Cause(ctx); err != nil { // nobody waits; and it is not the store that is away
 		return refuse(q, err)
 	}
-	if req.Outcomes != nil {
+	// A caller who observes no workload cannot have read what needs one: then all is read
+	// again, for what it has read was worth a request.
+	read := req.Outcomes != nil
+	if read && !slices.ContainsFunc(q.policy.Triggers, Trigger.NeedsWorkload) {
 		return e.commit(ctx, q, st, req.Outcomes, true).decision
 	}
-	if st.wantsReading(q.policy) {
-		if read, ok := e.awaitReading(ctx, q, st); ok {
-			st = read
+	if read || st.wantsReading(q) {
+		if after, ok := e.awaitReading(ctx, q, st, read); ok {
+			st = after
 		} else {
 			st = e.memory.since(st) // the wait was in vain, but it took time
 		}
@@ -171,7 +176,7 @@ func (e *Evaluator) commit(ctx context.Context, q question, st state, outcomes [
 			return answered{result.Decision, e.memory.stored(q.key, result.Record, st)}
 		}
 		st = e.load(ctx, q)
-		if !newest && !st.wantsReading(q.policy) {
+		if !newest && !st.wantsReading(q) {
 			outcomes = nil
 		}
 	}
@@ -194,15 +199,21 @@ func (e *Evaluator) load(ctx context.Context, q question) state {
 }
 
 // awaitReading joins the read of this question, or starts it, and waits as long
-// as patience allows. ok is false if there is no new record yet.
-func (e *Evaluator) awaitReading(ctx context.Context, q question, st state) (state, bool) {
+// as patience allows. ok is false if there is no new record yet. anew reads whatever is
+// on file.
+func (e *Evaluator) awaitReading(ctx context.Context, q question, st state, anew bool) (state, bool) {
 	//nolint:contextcheck // a read outlives the caller that started it: others wait for it
 	f := e.reads.join(q, func(ctx context.Context, read func() []Outcome) state {
 		// Another read may have landed between this caller's load and its turn.
-		if mine := e.memory.recent(q.key, st); st.dated() && !mine.wantsReading(q.policy) {
+		if mine := e.memory.recent(q.key, st); !anew && st.dated() && !mine.wantsReading(q) {
 			return mine
 		}
 		outcomes := read()
+		for i := range outcomes {
+			if q.policy.Triggers[i].NeedsWorkload() {
+				outcomes[i].Spec = q.obs.Spec
+			}
+		}
 		if obs, err := e.observer.Observe(ctx, q.key.Ref, q.policy.Metric); err == nil && obs.Target == q.key.Target {
 			q.obs = obs
 		}

@@ -19,6 +19,9 @@ type Source interface {
 // reason why there is none, which names what was to be read.
 type Outcome struct {
 	Value float64
+	// Spec is the spec.replicas of the workload that the query was asked for. The
+	// evaluator sets it.
+	Spec int32
 	// Note tells a user something about Value that the number does not; usually empty.
 	Note string
 	Err  error

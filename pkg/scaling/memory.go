@@ -39,13 +39,13 @@ func (st state) dated() bool { return !st.blind && !st.lost && !st.adrift }
 
 // wantsReading reports whether the readings on file are too old for the policy, or
 // answer other questions than it asks.
-func (st state) wantsReading(p *Policy) bool {
-	r := st.record
+func (st state) wantsReading(q question) bool {
+	p, r := q.policy, st.record
 	if !st.dated() || len(r.Readings) != len(p.Triggers) {
 		return true
 	}
 	for i, t := range p.Triggers {
-		if r.Readings[i].Query != t.Query.String() {
+		if !r.Readings[i].serves(t, q.obs.Spec) {
 			return true
 		}
 	}

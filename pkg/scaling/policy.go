@@ -138,8 +138,8 @@ func (p *Policy) canWork() bool {
 
 // onFile is the reading among those of a record that serves a trigger: one of the same
 // question.
-func (p *Policy) onFile(readings []Reading, trigger int) (Reading, bool) {
-	if trigger >= len(readings) || readings[trigger].Query != p.Triggers[trigger].Query.String() {
+func (p *Policy) onFile(readings []Reading, trigger int, spec int32) (Reading, bool) {
+	if trigger >= len(readings) || !readings[trigger].serves(p.Triggers[trigger], spec) {
 		return Reading{}, false
 	}
 	return readings[trigger], true

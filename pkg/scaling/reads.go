@@ -135,7 +135,7 @@ func flightID(q question) string {
 	var id strings.Builder
 	id.WriteString(q.key.String())
 	for _, t := range q.policy.Triggers {
-		id.WriteString("\x00" + t.Query.Server() + "\x00" + t.Query.String())
+		id.WriteString("\x00" + t.Query.Server() + "\x00" + t.asks())
 	}
 	return id.String()
 }

@@ -83,6 +83,8 @@ type Reading struct {
 	// Query is what was read. A reading serves only a trigger that asks the same.
 	Query string  `json:"query"`
 	Value float64 `json:"value"`
+	// Spec is the spec.replicas from which a count was computed.
+	Spec int32 `json:"spec,omitempty"`
 	// At is when Value was read; a failure after it leaves both in place.
 	At time.Duration `json:"at"`
 	// Note is the source's remark about Value.

@@ -24,6 +24,36 @@ type Scoped interface {
 	In(s Scope) Query
 }
 
+// Detailed is a query whose answer depends on more than its name says: on the threshold
+// with which a count was computed. A reading serves while the details are the same; what
+// is remembered by the name outlives an edit of them.
+type Detailed interface {
+	Query
+	// Asks is String with the details.
+	Asks() string
+}
+
+// asks is what a reading on file is known by.
+func (t Trigger) asks() string {
+	if q, ok := t.Query.(Detailed); ok {
+		return q.Asks()
+	}
+	return t.Query.String()
+}
+
+// NeedsWorkload reports whether the trigger can be read only for a workload that is
+// observed: its reading is a count that follows from the present one, and no other's.
+func (t Trigger) NeedsWorkload() bool {
+	_, scoped := t.Query.(Scoped)
+	return scoped && t.Counts
+}
+
+// serves reports whether a reading is of the question that a trigger asks, of a workload
+// with these spec.replicas.
+func (r Reading) serves(t Trigger, spec int32) bool {
+	return r.Query == t.asks() && (!t.NeedsWorkload() || r.Spec == spec)
+}
+
 // In is the query as it is asked for one workload.
 func In(q Query, s Scope) Query {
 	if scoped, ok := q.(Scoped); ok {

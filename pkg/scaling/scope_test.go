@@ -1,9 +1,12 @@
 package scaling
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/dashpot-project/dashpot/pkg/algorithm"
 )
@@ -47,4 +50,53 @@ func TestScopedQueries(t *testing.T) {
 			}
 		})
 	}
+}
+
+// countQuery counts replicas for a workload, with a target that its name leaves out.
+type countQuery struct {
+	scopedQuery
+
+	target string
+}
+
+func (q countQuery) In(s Scope) Query { return fakeQuery{fmt.Sprintf("at %d", s.Spec), q.what} }
+func (q countQuery) Asks() string     { return q.what + ", target " + q.target }
+
+// TestCountsAreOfOneWorkload: a count on file was computed from some spec.replicas and with
+// some target. It serves no other: the 0 of a workload that slept, read a second ago, would
+// take one that somebody has woken since straight back down, and an edited target would not
+// act before the interval is over.
+func TestCountsAreOfOneWorkload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(0)
+		for server, count := range map[string]float64{"at 0": 0, "at 10": 10, "at 12": 12} {
+			r.source.set(server, count, false)
+		}
+		ask := request("a")
+		ask.Policy.Interval = time.Minute
+		ask.Policy.Triggers[0] = Trigger{Type: "cpu", Target: 1000, Counts: true, Activation: math.MaxInt32, Query: countQuery{scopedQuery{fakeQuery{"any", "cpu"}}, "80 %"}}
+		evaluate := func(reads string, want int32) {
+			t.Helper()
+			before := r.source.count(reads)
+			wantReplicas(t, r.Evaluate(t.Context(), ask), want)
+			if r.source.count(reads) != before+1 {
+				t.Errorf("not read %s", reads)
+			}
+		}
+		evaluate("at 0", 1)
+		r.observer.replicas(10)
+		evaluate("at 10", 10)
+		r.observer.replicas(12)
+		evaluate("at 12", 12)
+		wantReplicas(t, r.Evaluate(t.Context(), ask), 12) // the same question: from file
+		if n := r.source.count("at 12"); n != 1 {
+			t.Errorf("read %d times, want once", n)
+		}
+		ask.Policy.Triggers[0].Query = countQuery{scopedQuery{fakeQuery{"any", "cpu"}}, "40 %"}
+		evaluate("at 12", 12)
+
+		// What a caller without the workload has read of it does not count.
+		ask.Outcomes = []Outcome{{Err: errors.New("there is no scale target")}}
+		evaluate("at 12", 12)
+	})
 }

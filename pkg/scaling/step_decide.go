@@ -88,7 +88,7 @@ func (s *step) remember() {
 // is told every reading.
 func (s *step) passThrough() {
 	s.remember()
-	s.d.Awake = s.working || s.obs.Native && !s.canSleep
+	s.d.Awake = s.working || !s.p.canWork() || s.obs.Native && !s.canSleep
 	switch desired := min(s.desired, s.bounds.Max); {
 	case s.d.Awake, s.current > 0 && !s.obs.Native:
 		s.d.Replicas = max(desired, s.floor())
@@ -115,7 +115,7 @@ func (s *step) encode() {
 		s.encodeReading(target)
 	}
 	if s.mode() == Shadow {
-		s.d.Active = s.working
+		s.d.Active = s.working || !s.p.canWork()
 	}
 }
 
@@ -127,7 +127,11 @@ func (s *step) encode() {
 func (s *step) encodeReading(target algorithm.Milli) {
 	i := s.d.Decider
 	if s.p.Triggers[i].Counts {
-		s.encodeFor(s.d.Replicas, target)
+		replicas := s.d.Replicas
+		if s.mode() == Shadow { // which sends what pass-through would
+			replicas = max(min(s.desired, s.bounds.Max), s.floor())
+		}
+		s.encodeFor(replicas, target)
 		return
 	}
 	sent := s.rec.Readings[i].Value

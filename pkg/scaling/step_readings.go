@@ -45,7 +45,7 @@ func (s *step) failing() bool {
 // wasWorking reports whether any reading on file is work.
 func (s *step) wasWorking() bool {
 	for i, t := range s.p.Triggers {
-		if r, ok := s.p.onFile(s.rec.Readings, i); ok && !r.Failed() && activation.IsActive(r.Value, t.Activation) {
+		if r, ok := s.p.onFile(s.rec.Readings, i, s.obs.Spec); ok && !r.Failed() && activation.IsActive(r.Value, t.Activation) {
 			return true
 		}
 	}
@@ -57,19 +57,18 @@ func (s *step) wasWorking() bool {
 func (s *step) filed() []Reading {
 	readings := make([]Reading, len(s.p.Triggers))
 	for i, t := range s.p.Triggers {
-		query := t.Query.String()
-		outcome := s.in.Outcomes[i]
+		query, outcome := t.asks(), s.in.Outcomes[i]
 		if outcome.Err == nil {
 			_, outcome.Err = algorithm.ToMilli(outcome.Value)
 		}
 		if outcome.Err == nil {
-			readings[i] = Reading{Query: query, Value: outcome.Value, At: s.now, Known: true, Note: outcome.Note}
+			readings[i] = Reading{Query: query, Value: outcome.Value, Spec: outcome.Spec, At: s.now, Known: true, Note: outcome.Note}
 			continue
 		}
-		if old, ok := s.p.onFile(s.rec.Readings, i); ok {
+		if old, ok := s.p.onFile(s.rec.Readings, i, s.obs.Spec); ok {
 			readings[i] = old
 		}
-		readings[i].Query, readings[i].Error = query, outcome.Err.Error()
+		readings[i].Query, readings[i].Spec, readings[i].Error = query, outcome.Spec, outcome.Err.Error()
 	}
 	return readings
 }
@@ -114,7 +113,7 @@ func (s *step) downWindow() time.Duration {
 // why nothing can be recommended: no trigger could be read, or one could not and
 // the others ask for less than there is.
 func (s *step) recommend() error {
-	s.d.Basis = Basis{Policy: s.p, Readings: s.rec.Readings, Clock: s.now, Status: s.status, Tolerance: s.p.tolerance(s.obs.HPA)}
+	s.d.Basis = Basis{Policy: s.p, Readings: s.rec.Readings, Clock: s.now, Spec: s.obs.Spec, Status: s.status, Tolerance: s.p.tolerance(s.obs.HPA)}
 	var all algorithm.Combination
 	for i := range s.p.Triggers {
 		reading, ok := s.d.Basis.usable(i)

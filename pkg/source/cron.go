@@ -60,8 +60,11 @@ type cronWindow struct {
 	startText, endText, zoneText string
 	zone                         *time.Location
 	desired                      int32
-	name                         string
+	// name is the window, asks the window and the count.
+	name, asks string
 }
+
+var _ scaling.Detailed = (*cronWindow)(nil)
 
 // Server is one for all windows: the clock of this process.
 func (w *cronWindow) Server() string { return "clock" }
@@ -70,6 +73,9 @@ func (w *cronWindow) Server() string { return "clock" }
 // desiredReplicas is no part of it, as a threshold is none of other names: what is
 // remembered by this name outlives an edit of the count.
 func (w *cronWindow) String() string { return w.name }
+
+// Asks adds desiredReplicas to String.
+func (w *cronWindow) Asks() string { return w.asks }
 
 // metric is the name that KEDA gives the metric, but for the characters that it replaces
 // in all names.
@@ -93,6 +99,7 @@ func parseWindow(m *metadata.Map) *cronWindow {
 	}
 	w.zone = zone
 	w.name = fmt.Sprintf("cron %s to %s %s", w.startText, w.endText, oneLine(w.zoneText))
+	w.asks = fmt.Sprintf("%s for %d", w.name, w.desired)
 	return w
 }
 

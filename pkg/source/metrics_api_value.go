@@ -33,8 +33,15 @@ var (
 	errAbsent = fmt.Errorf("%w: nothing is at valueLocation", scaling.ErrNoData)
 )
 
+// maxTree is the longest answer in XML or YAML that is read, in bytes. Both are read into
+// trees of a thousand times the text at worst, and one of 1 MiB took 300 MB.
+const maxTree = 128 << 10
+
 // find is what an answer has at a location: a number or text, nil, or what is neither. Its errors quote nothing of the answer.
 func find(format string, body []byte, location string) (any, error) {
+	if (format == formatXML || format == formatYAML) && len(body) > maxTree {
+		return nil, fmt.Errorf("the answer has %d bytes, of which at most %d are read as %s", len(body), maxTree, format)
+	}
 	switch format {
 	case formatXML:
 		return findXML(body, location)

@@ -93,11 +93,15 @@ type resourceQuery struct {
 	selector string
 	// podsPerReplica turns replicas into pods and back.
 	podsPerReplica int32
-	name           string
-	scope          scaling.Scope
+	// name is what is measured, asks adds to it what it is set in relation to.
+	name, asks string
+	scope      scaling.Scope
 }
 
-var _ scaling.Scoped = resourceQuery{}
+var (
+	_ scaling.Scoped   = resourceQuery{}
+	_ scaling.Detailed = resourceQuery{}
+)
 
 // Server is another one for every set of pods: how long they take to measure is up to
 // how many they are. All that is read of them is read together.
@@ -112,6 +116,9 @@ func (q resourceQuery) Server() string {
 // container app in pods app=shop". The target is no part of it, as a threshold is none of
 // other names.
 func (q resourceQuery) String() string { return q.name }
+
+// Asks adds to String what the count is computed with.
+func (q resourceQuery) Asks() string { return q.asks }
 
 // In is the query of one workload.
 func (q resourceQuery) In(s scaling.Scope) scaling.Query {
@@ -146,6 +153,13 @@ func parseResourceQuery(m *metadata.Map, name string) resourceQuery {
 	if q.metric.Container != "" {
 		q.metric.Source = algorithm.ContainerResourceSource
 		q.name = name + " of container " + q.metric.Container + " in " + whose
+	}
+	q.asks = fmt.Sprintf("%s, target %d %%", q.name, q.metric.Target.Utilization)
+	if target := q.metric.Target.AverageValue; target > 0 {
+		q.asks = q.name + ", target " + q.amount(target)
+	}
+	if q.podsPerReplica > 1 {
+		q.asks += fmt.Sprintf(", %d pods per replica", q.podsPerReplica)
 	}
 	return q
 }

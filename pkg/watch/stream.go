@@ -58,6 +58,9 @@ func newStream(ref scaling.Ref, policy *scaling.Policy) *stream {
 	}
 	s.outcomes = make([]scaling.Outcome, len(policy.Triggers))
 	for i, trigger := range policy.Triggers {
+		if trigger.NeedsWorkload() { // of which nothing is known here; and it is no work
+			continue
+		}
 		p := s.probeOf(scaling.In(trigger.Query, scaling.Scope{Namespace: ref.Namespace}).Server())
 		p.triggers = append(p.triggers, i)
 	}
