@@ -248,3 +248,14 @@ func FuzzValue(f *testing.F) {
 		}
 	})
 }
+
+// Trees take far more memory than their text: a longer answer is refused before it is read.
+func TestLongTrees(t *testing.T) {
+	long := "<a>" + strings.Repeat("<b/>", maxTree/4) + "</a>"
+	for format, refused := range map[string]bool{formatXML: true, formatYAML: true, formatJSON: false} {
+		_, err := find(format, []byte(long), "a")
+		if got := err != nil && strings.Contains(err.Error(), "at most 131072 are read as "+format); got != refused {
+			t.Errorf("%s: %v", format, err)
+		}
+	}
+}
