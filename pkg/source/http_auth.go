@@ -71,7 +71,7 @@ func parseAuthModes(m *metadata.Map) []string {
 // authenticate adds what the modes ask for. As in KEDA it replaces a custom header of the
 // same name, and of several modes one is used. It returns the name of the header of custom,
 // if that is the one.
-func authenticate(m *metadata.Map, modes []string, header http.Header) (customAuth string) {
+func authenticate(m *metadata.Map, modes []string, header http.Header) (credential string) {
 	switch {
 	case slices.Contains(modes, authBearer):
 		token := required(m, bearerTokenKey, authBearer)

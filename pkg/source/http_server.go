@@ -21,9 +21,10 @@ type httpServer struct {
 	base string
 	// headers are sent with every request: one per line, "Name: value", sorted.
 	headers string
-	// customAuth is the name of the header of authModes custom: it comes from a Secret, as
-	// the value does.
-	customAuth string
+	// credential is one that is none of the headers' values and must not show either: the
+	// name of the header of authModes custom, which comes from a Secret as the value does, or
+	// an API key that is sent as a parameter.
+	credential string
 	tls        httpTLS
 	// id is base with a fingerprint of everything else.
 	id string
@@ -62,18 +63,23 @@ func parseHTTPServer(m *metadata.Map, address metadata.Key, salt []byte) unique.
 	if base.User != nil && header.Get("Authorization") == "" {
 		header.Set("Authorization", basic(base.User.Username(), password(base.User)))
 	}
-	customAuth := authenticate(m, modes, header)
+	credential := authenticate(m, modes, header)
 	base.User = nil
 	s := httpServer{
-		base: strings.TrimRight(base.String(), "/"), headers: lines(header), customAuth: customAuth,
+		base: strings.TrimRight(base.String(), "/"), headers: lines(header), credential: credential,
 		tls: parseTLS(m, modes, base.Scheme),
 	}
+	s.id = s.base + "#" + fingerprint(salt, s.headers, s.credential, s.tls.fingerprint(salt))
+	return unique.Make(s)
+}
+
+// fingerprint tells settings apart.
+func (t httpTLS) fingerprint(salt []byte) string {
 	unsafe := ""
-	if s.tls.unsafe {
+	if t.unsafe {
 		unsafe = "unsafe"
 	}
-	s.id = s.base + "#" + fingerprint(salt, s.headers, s.customAuth, s.tls.ca, s.tls.cert, s.tls.key, unsafe)
-	return unique.Make(s)
+	return fingerprint(salt, t.ca, t.cert, t.key, unsafe)
 }
 
 // parseBase reads a URL, which may have a path and credentials. It never returns nil.
@@ -150,7 +156,7 @@ func (s httpServer) header() http.Header {
 // else may be a key within it, as in the value of a Cookie. Names of headers are none, but
 // for that of authModes custom.
 func (s httpServer) secrets() secrets {
-	sent := secrets{s.customAuth}
+	sent := secrets{s.credential}
 	for line := range strings.SplitSeq(s.headers, "\n") {
 		_, value, _ := strings.Cut(line, ": ")
 		scheme, credentials, _ := strings.Cut(value, " ")

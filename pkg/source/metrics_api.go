@@ -122,24 +122,15 @@ func parseAPIQuery(m *metadata.Map, salt []byte, longest time.Duration) apiQuery
 	}
 	server := httpServer{
 		base: address.Scheme + "://" + address.Host, headers: lines(header),
-		customAuth: key.value, // which no message may show either
+		credential: key.value, // which no message may show either
 		tls:        parseTLS(m, modes, address.Scheme),
 	}
-	server.id = server.base + "#" + fingerprint(salt, server.headers, server.customAuth, server.tls.fingerprint(salt), address.RawQuery)
+	server.id = server.base + "#" + fingerprint(salt, server.headers, server.credential, server.tls.fingerprint(salt), address.RawQuery)
 	return apiQuery{
 		at: unique.Make(server), path: address.RequestURI(), format: format, location: location, timeout: parseTimeout(m, longest),
 		name: "metrics-api " + oneLine(location) + " at " + server.base + shown + mark,
 		id:   "metrics-api " + format + " " + location + " " + shown + " " + server.id,
 	}
-}
-
-// fingerprint tells settings apart.
-func (t httpTLS) fingerprint(salt []byte) string {
-	unsafe := ""
-	if t.unsafe {
-		unsafe = "unsafe"
-	}
-	return fingerprint(salt, t.ca, t.cert, t.key, unsafe)
 }
 
 // parseURL reads a URL, which may have a path, parameters and credentials. It never

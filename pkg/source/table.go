@@ -55,8 +55,9 @@ func New(o Options) *Table {
 	t := &Table{salt: make([]byte, 16)}
 	_, _ = rand.Read(t.salt) // never fails: it crashes the program instead
 	join(t, newRedisPool(o.Timeout, o.Idle), redisKinds()...)
-	join(t, newHTTPReader[promQuery](o.Timeout, newHTTPClients(o.Timeout, o.Idle)), prometheus(o.Timeout))
-	join(t, newHTTPReader[apiQuery](o.Timeout, newHTTPClients(o.Timeout, o.Idle)), metricsAPI(o.Timeout))
+	clients := newHTTPClients(o.Timeout, o.Idle)
+	join(t, newHTTPReader[promQuery](o.Timeout, clients), prometheus(o.Timeout))
+	join(t, newHTTPReader[apiQuery](o.Timeout, clients), metricsAPI(o.Timeout))
 	join(t, cronClock{}, cronKind())
 	join(t, resources{o.Pods, o.Timeout}, resourceKinds(o.Pods)...)
 	join(t, external{o.Delegates, o.Timeout}, externalKind(o.Delegates))

@@ -191,6 +191,25 @@ func TestKEDAsTriggerStabilised(t *testing.T) {
 	raw.await("steady", 2) // and a dip that lasts is followed
 }
 
+// hpaOn is an HPA of a Deployment on one External metric.
+func hpaOn(deployment, metric, averageValue string) string {
+	return `---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: ` + deployment + `}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: ` + deployment + `}
+  minReplicas: 1
+  maxReplicas: 20
+  metrics:
+  - type: External
+    external:
+      metric: {name: ` + metric + `}
+      target: {type: AverageValue, averageValue: "` + averageValue + `"}
+{{.OwnBehavior}}
+`
+}
+
 // scaledObject is one on the list jobs, 5 jobs per replica.
 func scaledObject(kind, metadata string) string {
 	return `
@@ -210,7 +229,7 @@ spec:
 `
 }
 
-const nativeManifest = `
+var nativeManifest = `
 apiVersion: dashpot.dev/v1alpha1
 kind: StabilizedMetric
 metadata: {name: jobs}
@@ -222,25 +241,11 @@ spec:
   behavior:
     scaleUp: {tolerance: "0", policies: [{type: Pods, value: 1000, periodSeconds: 1}]}
     scaleDown: {tolerance: "0", stabilizationWindowSeconds: 0, policies: [{type: Pods, value: 1000, periodSeconds: 1}]}
----
-apiVersion: autoscaling/v2
-kind: HorizontalPodAutoscaler
-metadata: {name: worker}
-spec:
-  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: worker}
-  minReplicas: 1
-  maxReplicas: 20
-  metrics:
-  - type: External
-    external:
-      metric: {name: jobs}
-      target: {type: AverageValue, averageValue: "1"}
-{{.OwnBehavior}}
-`
+` + hpaOn("worker", "jobs", "1")
 
 // steadyManifest scales the Deployment steady by KEDA's metric of the ScaledObject worker,
 // through a window of 60 s.
-const steadyManifest = `
+var steadyManifest = `
 apiVersion: dashpot.dev/v1alpha1
 kind: StabilizedMetric
 metadata: {name: steady}
@@ -256,18 +261,4 @@ spec:
   behavior:
     scaleUp: {tolerance: "0", policies: [{type: Pods, value: 1000, periodSeconds: 1}]}
     scaleDown: {tolerance: "0", stabilizationWindowSeconds: 60, policies: [{type: Pods, value: 1000, periodSeconds: 1}]}
----
-apiVersion: autoscaling/v2
-kind: HorizontalPodAutoscaler
-metadata: {name: steady}
-spec:
-  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: steady}
-  minReplicas: 1
-  maxReplicas: 20
-  metrics:
-  - type: External
-    external:
-      metric: {name: steady}
-      target: {type: AverageValue, averageValue: "1"}
-{{.OwnBehavior}}
-`
+` + hpaOn("steady", "steady", "1")

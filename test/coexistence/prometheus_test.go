@@ -27,21 +27,7 @@ func TestBesidePrometheusAdapter(t *testing.T) {
 
 // ordersManifest scales the Deployment worker by the metric itself, and steady by a
 // StabilizedMetric on it, 5 orders per replica each.
-const ordersManifest = `
-apiVersion: autoscaling/v2
-kind: HorizontalPodAutoscaler
-metadata: {name: worker}
-spec:
-  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: worker}
-  minReplicas: 1
-  maxReplicas: 20
-  metrics:
-  - type: External
-    external:
-      metric: {name: shop_orders}
-      target: {type: AverageValue, averageValue: "5"}
-{{.OwnBehavior}}
----
+var ordersManifest = hpaOn("worker", "shop_orders", "5") + `---
 apiVersion: dashpot.dev/v1alpha1
 kind: StabilizedMetric
 metadata: {name: steady}
@@ -53,18 +39,4 @@ spec:
   behavior:
     scaleUp: {tolerance: "0", policies: [{type: Pods, value: 1000, periodSeconds: 1}]}
     scaleDown: {tolerance: "0", stabilizationWindowSeconds: 0, policies: [{type: Pods, value: 1000, periodSeconds: 1}]}
----
-apiVersion: autoscaling/v2
-kind: HorizontalPodAutoscaler
-metadata: {name: steady}
-spec:
-  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: steady}
-  minReplicas: 1
-  maxReplicas: 20
-  metrics:
-  - type: External
-    external:
-      metric: {name: steady}
-      target: {type: AverageValue, averageValue: "1"}
-{{.OwnBehavior}}
-`
+` + hpaOn("steady", "steady", "1")
