@@ -33,7 +33,7 @@ func testSourceHangs(t *testing.T) {
 	w.Redis.Resume()
 	w.Queue("jobs", 100)
 	spike := time.Now()
-	at := w.Await(20, hpaSync+8*time.Second) // a sync, and one more attempt to read
+	at := w.Await(20, time.Minute)
 	t.Logf("spike served after %v", at.Sub(spike).Round(100*time.Millisecond))
 	w.Expect(r, 6, 20)
 }

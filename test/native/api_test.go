@@ -37,7 +37,7 @@ func testEncodings(t *testing.T) {
 	h := transparent()
 	h.target = "2500m"
 	w.scale(h)
-	w.Await(8, 2*hpaSync+10*time.Second)
+	w.Await(8, time.Minute)
 
 	var raw v1beta1.ExternalMetricValueList
 	if err := json.Unmarshal([]byte(w.kubectl("get", "--raw", w.metricPath(jobs))), &raw); err != nil {
@@ -93,9 +93,9 @@ func testNoData(t *testing.T) {
 	w.apply(metric{name: jobs, cooldown: 30, up: jumpUp, down: jumpDown})
 	w.scale(transparent())
 	r := w.Record()
-	w.Await(8, 2*hpaSync+10*time.Second)
+	w.Await(8, time.Minute)
 	w.Queue(jobs, 10)
-	w.Await(2, 2*hpaSync+10*time.Second)
+	w.Await(2, time.Minute)
 	w.Queue(jobs, 0)
 	w.Redis.Kill()
 	w.awaitHPA(scenario.Worker, autoscalingv2.ScalingActive, corev1.ConditionFalse, "FailedGetExternalMetric", jobs)
@@ -108,7 +108,7 @@ func testNoData(t *testing.T) {
 	w.Steady(r, 2*hpaSync, 1, 8, 2)
 	w.Redis.Restart()
 	w.Queue(jobs, 20)
-	w.Await(4, 2*hpaSync+10*time.Second)
+	w.Await(4, time.Minute)
 	w.Expect(r, 1, 8, 2, 4)
 }
 

@@ -91,7 +91,7 @@ func testExampleRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.Await(8, 2*hpaSync+10*time.Second)
+	w.Await(8, time.Minute)
 	w.Steady(r, 8*time.Second, 1, 8) // a policy's period: what was added within it may go at once
 	if err := client.Del(t.Context(), "jobs").Err(); err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ func testAmbiguousTarget(t *testing.T) {
 	if err := env.cluster.Client.AutoscalingV2().HorizontalPodAutoscalers(w.Namespace).Delete(t.Context(), other, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.Await(8, 2*hpaSync+5*time.Second)
+	w.Await(8, time.Minute)
 	w.Expect(r, 3, 8)
 	w.Expect(rOther, 4)
 	w.awaitNoCondition(jobs, "AmbiguousTarget")
@@ -66,7 +66,7 @@ func testUnknownMetric(t *testing.T) {
 	w.awaitHPA(scenario.Worker, autoscalingv2.ScalingActive, corev1.ConditionFalse, "FailedGetExternalMetric", "no such StabilizedMetric")
 	w.Steady(r, 2*hpaSync, 3)
 	w.apply(metric{name: jobs, cooldown: 30, up: jumpUp, down: jumpDown})
-	w.Await(8, 2*hpaSync+5*time.Second)
+	w.Await(8, time.Minute)
 	w.Expect(r, 3, 8)
 }
 
@@ -130,18 +130,18 @@ func testGarbage(t *testing.T) {
 	w.apply(metric{name: jobs, cooldown: 30, up: jumpUp, down: jumpDown})
 	w.scale(transparent())
 	r := w.Record()
-	w.Await(4, 2*hpaSync+10*time.Second)
+	w.Await(4, time.Minute)
 	all := garbageOf(w.Redis.Addr(), prometest.Start(t).URL())
 	for _, g := range all {
 		w.applyGarbage(g)
 	}
 	w.Queue(jobs, 40)
-	w.Await(8, 2*hpaSync+5*time.Second)
+	w.Await(8, time.Minute)
 	for _, g := range all {
 		w.checkGarbage(g)
 	}
 	w.Queue(jobs, 60)
-	w.Await(12, 2*hpaSync+5*time.Second)
+	w.Await(12, time.Minute)
 	w.Steady(r, 2*hpaSync, 1, 4, 8, 12)
 	for _, g := range all {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)

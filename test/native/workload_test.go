@@ -233,7 +233,7 @@ func (w *workload) hpaNow(name string) *autoscalingv2.HorizontalPodAutoscaler {
 // awaitHPA waits until an HPA has a condition of a status, with a text in its message.
 func (w *workload) awaitHPA(name string, kind autoscalingv2.HorizontalPodAutoscalerConditionType, is corev1.ConditionStatus, reason, text string) {
 	w.T.Helper()
-	w.until(3*hpaSync+10*time.Second, func() string {
+	w.until(time.Minute, func() string {
 		h := w.hpaNow(name)
 		for _, c := range h.Status.Conditions {
 			if c.Type == kind && c.Status == is && c.Reason == reason && strings.Contains(c.Message, text) {

@@ -52,7 +52,7 @@ func testZeroByHand(t *testing.T) {
 	}
 	w.Steady(r, 3*hpaSync, 8, 0)
 	w.Scale(1)
-	w.Await(8, 2*hpaSync+5*time.Second)
+	w.Await(8, time.Minute)
 	w.Expect(r, 8, 0, 1, 8)
 	w.awaitNoCondition(jobs, "ScaledToZero")
 }
@@ -91,7 +91,7 @@ func loseCondition(t *testing.T, lose func(hpaConditions) hpaConditions) {
 	w := newWorkload(t, 1)
 	w.apply(metric{name: jobs, cooldown: 5, up: jumpUp, down: jumpDown})
 	w.scale(transparent())
-	w.Await(0, 5*time.Second+4*hpaSync+10*time.Second)
+	w.Await(0, 2*time.Minute)
 	r := w.Record()
 	w.awaitHPA(scenario.Worker, autoscalingv2.ScaledToZero, corev1.ConditionTrue, "ScaledToZero", "")
 	w.editStatus(func(h *autoscalingv2.HorizontalPodAutoscaler) { h.Status.Conditions = lose(h.Status.Conditions) })
@@ -101,7 +101,7 @@ func loseCondition(t *testing.T, lose func(hpaConditions) hpaConditions) {
 	w.awaitEvent(jobs, cure)
 	w.Steady(r, 3*hpaSync, 0)
 	w.shell(documentedCure(t))
-	w.Await(8, 2*hpaSync+5*time.Second)
+	w.Await(8, time.Minute)
 	w.Expect(r, 0, 8)
 	w.awaitNoCondition(jobs, "ScaledToZero")
 }
@@ -131,13 +131,13 @@ func testCannotWake(t *testing.T) {
 	w.scale(h)
 	w.awaitCondition(jobs, "CannotWake", "CannotWake", "Pods")
 	w.awaitEvent(jobs, "Pods")
-	w.Await(0, 5*time.Second+4*hpaSync+10*time.Second)
+	w.Await(0, 2*time.Minute)
 	r := w.Record()
 	time.Sleep(2 * time.Second) // until the period is over in which the HPA takes back its own step
 	w.Queue(jobs, 37)
 	w.Steady(r, 4*hpaSync, 0)
 	w.scale(transparent())
-	w.Await(8, 2*hpaSync+5*time.Second)
+	w.Await(8, time.Minute)
 	w.Expect(r, 0, 8)
 	w.awaitNoCondition(jobs, "CannotWake")
 }
