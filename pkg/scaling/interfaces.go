@@ -34,7 +34,8 @@ var ErrNoData = errors.New("no data")
 // arithmetic.
 type Store interface {
 	// Load returns the record of a key and the store's time, of one moment. A key
-	// without a record is not an error.
+	// without a record is not an error. Nobody writes to the slices of a record, neither
+	// the store nor who loads or swaps it.
 	Load(ctx context.Context, key Key) (Loaded, error)
 	// Swap replaces the record of a key if it is still the one with that version,
 	// and keeps the new one for ttl. It reports whether it did.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -59,7 +58,7 @@ func (s *Store) Load(ctx context.Context, key scaling.Key) (scaling.Loaded, erro
 	defer s.mu.Unlock()
 	now := s.now()
 	e, found := s.live(key, now)
-	return scaling.Loaded{Record: clone(e.record), Found: found, Version: e.version, Now: now}, nil
+	return scaling.Loaded{Record: e.record, Found: found, Version: e.version, Now: now}, nil
 }
 
 // Swap implements scaling.Store. It fails when the context has ended, and for a ttl
@@ -78,7 +77,7 @@ func (s *Store) Swap(ctx context.Context, key scaling.Key, version scaling.Versi
 	if e, _ := s.live(key, now); e.version != version {
 		return false, nil
 	}
-	s.entries[key] = entry{clone(next), scaling.Version(rand.Text()), now.Add(ttl)}
+	s.entries[key] = entry{next, scaling.Version(rand.Text()), now.Add(ttl)}
 	return true, nil
 }
 
@@ -101,13 +100,4 @@ func (s *Store) sweep(now time.Time) {
 			delete(s.entries, key)
 		}
 	}
-}
-
-// clone shares nothing with r that could be written to.
-func clone(r scaling.Record) scaling.Record {
-	r.Readings = slices.Clone(r.Readings)
-	r.History.Highs = slices.Clone(r.History.Highs)
-	r.History.Lows = slices.Clone(r.History.Lows)
-	r.Events = slices.Clone(r.Events)
-	return r
 }

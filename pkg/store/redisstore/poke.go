@@ -30,9 +30,13 @@ func (s *Store) Publish(ctx context.Context, namespace, name string) error {
 	if _, _, ok := parsePoke(payload); !ok {
 		return fmt.Errorf("poke %q: it must be NAMESPACE/NAME, each of a to z, 0 to 9, dots and dashes", payload)
 	}
-	return s.within(ctx, "poke "+payload, func(ctx context.Context) error {
+	err := s.within(ctx, func(ctx context.Context) error {
 		return s.client.Publish(ctx, pokeChannel, payload).Err()
 	})
+	if err != nil {
+		return fmt.Errorf("poke %s: %w", payload, err)
+	}
+	return nil
 }
 
 // Subscribe calls poked for every poke, one after the other, until ctx ends, and then

@@ -3,7 +3,8 @@
 //
 // A record is one Redis hash with the fields record (scaling.MarshalRecord) and
 // version. Load and Swap are one script call each, so one round trip; the scripts
-// compare and store, they do not compute.
+// compare and store, they do not compute. A record whose version the process has seen is
+// not sent again.
 //
 // # Lost answers
 //
@@ -46,6 +47,7 @@ type Store struct {
 	client   redis.UniversalClient
 	instance string
 	timeout  time.Duration
+	decoded  decoded
 }
 
 // errSlow is the cause of an operation's end when its own deadline passed, and not
@@ -91,9 +93,10 @@ func (s *Store) Close() error { return s.client.Close() }
 // Ready returns nil if Redis answers, and why not otherwise. Of a Cluster it asks one
 // node.
 func (s *Store) Ready(ctx context.Context) error {
-	return s.within(ctx, "ping Redis", func(ctx context.Context) error {
-		return s.client.Ping(ctx).Err()
-	})
+	if err := s.within(ctx, func(ctx context.Context) error { return s.client.Ping(ctx).Err() }); err != nil {
+		return fmt.Errorf("ping Redis: %w", err)
+	}
+	return nil
 }
 
 // Load implements scaling.Store. Bytes that this release cannot read, a newer layout
@@ -101,15 +104,23 @@ func (s *Store) Ready(ctx context.Context) error {
 // key costs blind time and heals with the next Swap, an error would last until the
 // key expires.
 func (s *Store) Load(ctx context.Context, key scaling.Key) (scaling.Loaded, error) {
+	name := s.redisKey(key)
+	known := s.decoded.get(name)
 	var loaded scaling.Loaded
-	err := s.within(ctx, "load "+key.String(), func(ctx context.Context) error {
-		reply, err := loadScript.run(ctx, s.client, s.redisKey(key))
+	err := s.within(ctx, func(ctx context.Context) error {
+		reply, err := loadScript.run(ctx, s.client, name, string(known.version))
 		if err == nil {
-			loaded, err = parseLoaded(reply)
+			loaded, err = parseLoaded(reply, known)
 		}
 		return err
 	})
-	return loaded, err
+	if err != nil {
+		return scaling.Loaded{}, fmt.Errorf("load %s: %w", key, err)
+	}
+	if loaded.Found && loaded.Version != known.version {
+		s.decoded.put(name, versioned{loaded.Version, loaded.Record})
+	}
+	return loaded, nil
 }
 
 // Swap implements scaling.Store. An error does not say whether the record was
@@ -122,30 +133,32 @@ func (s *Store) Swap(ctx context.Context, key scaling.Key, version scaling.Versi
 	if err != nil {
 		return false, fmt.Errorf("swap %s: %w", key, err)
 	}
+	name, stored := s.redisKey(key), versioned{scaling.Version(rand.Text()), next}
 	var swapped bool
-	err = s.within(ctx, "swap "+key.String(), func(ctx context.Context) error {
-		reply, err := swapScript.run(ctx, s.client, s.redisKey(key),
-			string(version), data, rand.Text(), ttl.Milliseconds())
+	err = s.within(ctx, func(ctx context.Context) error {
+		reply, err := swapScript.run(ctx, s.client, name, string(version), data, string(stored.version), ttl.Milliseconds())
 		swapped = reply == int64(1)
 		return err
 	})
-	return swapped, err
+	if err != nil {
+		return false, fmt.Errorf("swap %s: %w", key, err)
+	}
+	if swapped {
+		s.decoded.put(name, stored)
+	}
+	return swapped, nil
 }
 
-// within runs an operation against its deadline, and says what failed.
-func (s *Store) within(ctx context.Context, what string, operation func(context.Context) error) error {
+// within runs an operation against its deadline, and says if it was that which passed.
+func (s *Store) within(ctx context.Context, operation func(context.Context) error) error {
 	limited, cancel := context.WithTimeoutCause(ctx, s.timeout, errSlow)
 	defer cancel()
 	err := limited.Err()
 	if err == nil {
 		err = operation(limited)
 	}
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(context.Cause(limited), errSlow):
-		return fmt.Errorf("%s: %w (%s): %w", what, errSlow, s.timeout, err)
-	default:
-		return fmt.Errorf("%s: %w", what, err)
+	if err != nil && errors.Is(context.Cause(limited), errSlow) {
+		return fmt.Errorf("%w (%s): %w", errSlow, s.timeout, err)
 	}
+	return err
 }

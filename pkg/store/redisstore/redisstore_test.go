@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"regexp"
 	"strings"
@@ -49,7 +50,7 @@ func conformance(t *testing.T, url string) {
 			Advance: time.Sleep, // only Redis itself can tell whether its TTLs work
 			PutRaw: func(t *testing.T, key scaling.Key, data []byte) {
 				t.Helper()
-				if err := store.client.HSet(t.Context(), store.redisKey(key), "record", data).Err(); err != nil {
+				if err := store.client.HSet(t.Context(), store.redisKey(key), "record", data, "version", rand.Text()).Err(); err != nil {
 					t.Fatal(err)
 				}
 			},

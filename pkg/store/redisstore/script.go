@@ -18,10 +18,12 @@ type script struct {
 
 func newScript(text string) script { return script{text, redis.NewScript(text).Hash()} }
 
-// loadScript answers {record, version, {seconds, microseconds}}, of one moment.
+// loadScript takes a version that the caller has the record of. It answers {record,
+// version, {seconds, microseconds}}, of one moment, without the record if it is that one.
 var loadScript = newScript(`
-local kept = redis.call('HMGET', KEYS[1], 'record', 'version')
-return {kept[1], kept[2], redis.call('TIME')}
+local version = redis.call('HGET', KEYS[1], 'version')
+if version == ARGV[1] then return {false, version, redis.call('TIME')} end
+return {redis.call('HGET', KEYS[1], 'record'), version, redis.call('TIME')}
 `)
 
 // swapScript takes the expected version, the record, its version and its TTL in
@@ -64,8 +66,8 @@ func call(ctx context.Context, client redis.UniversalClient, command, script, ke
 	return cmd.Val(), nil
 }
 
-// parseLoaded reads the answer of loadScript.
-func parseLoaded(reply any) (scaling.Loaded, error) {
+// parseLoaded reads the answer of loadScript to one who knew a version.
+func parseLoaded(reply any, known versioned) (scaling.Loaded, error) {
 	fields, ok := reply.([]any)
 	if !ok || len(fields) != 3 {
 		return scaling.Loaded{}, fmt.Errorf("redis answered %v, not record, version and time", reply)
@@ -80,6 +82,10 @@ func parseLoaded(reply any) (scaling.Loaded, error) {
 		return loaded, nil
 	}
 	loaded.Version = scaling.Version(version)
+	if loaded.Version == known.version {
+		loaded.Record, loaded.Found = known.record, true
+		return loaded, nil
+	}
 	data, _ := fields[0].(string)
 	if record, err := scaling.UnmarshalRecord([]byte(data)); err == nil {
 		loaded.Record, loaded.Found = record, true

@@ -25,6 +25,8 @@ import (
 const (
 	// ours is the group of Dashpot's adapter here: the usual one is KEDA's.
 	ours = "external.metrics.dashpot.dev"
+	// ourFloor is that of the server that decides nothing.
+	ourFloor = "floor.dashpot.dev"
 	// metrics is how many there are on a Redis that works, hanging how many on one that
 	// does not answer.
 	metrics = 1000
@@ -98,7 +100,7 @@ func token(t *testing.T, c *cluster.Cluster, namespace string) string {
 	}
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "throughput-reader"},
-		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{ours, cluster.ExternalMetricsGroup}, Resources: []string{"*"}, Verbs: []string{"list"}}},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{ours, ourFloor, cluster.ExternalMetricsGroup}, Resources: []string{"*"}, Verbs: []string{"list"}}},
 	}
 	if _, err := c.Client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

@@ -41,7 +41,8 @@ func TestThroughput(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Stop)
-	adapters := startAdapter(t, c)
+	adapters := start(t, c, "cmd/adapter", ours, "--redis-url="+redistest.Start(t).URL())
+	floor := start(t, c, "test/native/throughput/floor", ourFloor, fmt.Sprintf("--value=%d", queue))
 	good, bad := scenario.New(t, c, 1), scenario.New(t, c, 1)
 	populate(t, good, 0, metrics)
 	populate(t, bad, metrics, metrics+hanging)
@@ -63,9 +64,14 @@ func TestThroughput(t *testing.T) {
 			},
 			direct: "https://" + portOf(t, c, cluster.ExternalMetricsGroup), aggregated: c.Config.Host,
 		},
+		{
+			name: "floor", group: ourFloor, namespace: namespace, metric: func(name string) string { return name },
+			direct: "https://" + floor.HTTPSAddr(0), aggregated: c.Config.Host,
+		},
 	}}
 	b.adapters[0].processes = []int{adapters.PID(0)}
 	b.adapters[1].processes = kedaProcesses(t, c)
+	b.adapters[2].processes = []int{floor.PID(0)}
 	for _, a := range b.adapters {
 		awaitAll(t, a, newClient(b.token))
 	}
@@ -77,18 +83,17 @@ func TestThroughput(t *testing.T) {
 	t.Logf("memory of Dashpot's adapter afterwards: %s", memory(t, adapters.PID(0)))
 }
 
-// startAdapter runs one adapter of Dashpot, as there is one of KEDA, with records in
-// Redis.
-func startAdapter(t *testing.T, c *cluster.Cluster) *cluster.Adapters {
+// start builds a program of this module and runs it as an adapter of a group: one, as
+// there is one of KEDA.
+func start(t *testing.T, c *cluster.Cluster, path, group string, args ...string) *cluster.Adapters {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "adapter")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/dashpot-project/dashpot/cmd/adapter")
+	program := filepath.Join(t.TempDir(), filepath.Base(path))
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/dashpot-project/dashpot/"+path)
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the adapter: %v\n%s", err, out)
+		t.Fatalf("build %s: %v\n%s", path, err, out)
 	}
 	adapters, err := c.StartAdapters(t.Context(), cluster.AdapterOptions{
-		Program: program, Replicas: 1, Group: ours, CRDs: "../../../charts/dashpot/crds/dashpot.dev_stabilizedmetrics.yaml",
-		Args: []string{"--redis-url=" + redistest.Start(t).URL()},
+		Program: program, Replicas: 1, Group: group, CRDs: "../../../charts/dashpot/crds/dashpot.dev_stabilizedmetrics.yaml", Args: args,
 	})
 	if err != nil {
 		t.Fatal(err)
