@@ -19,7 +19,7 @@ func environment(values map[string]string) func(string) string {
 func TestParseDefaults(t *testing.T) {
 	got, err := parse(nil, environment(map[string]string{"POD_NAMESPACE": "dashpot"}), &bytes.Buffer{})
 	want := options{
-		Options:      process.Options{HTTPAddress: ":8080", LogLevel: slog.LevelInfo, LogFormat: "text"},
+		Options:      process.Options{HTTPAddress: ":8080", LogLevel: slog.LevelInfo, LogFormat: "text", MaxPolicies: 200_000},
 		httpsAddress: ":6443", apiGroup: "external.metrics.k8s.io", namespace: "dashpot",
 	}
 	if err != nil || got != want {
@@ -56,7 +56,7 @@ func TestParseNamesEveryProblem(t *testing.T) {
 	for _, want := range []string{
 		`--https-address is "6443"; it must be HOST:PORT`, `--http-address is ":70000"`, `--api-group is "metrics"; it must be a DNS name`,
 		`--namespace is "No_Name"; it must be the name of a namespace`, `--tls-cert is "" and --tls-key is "k"`,
-		`--log-level is "loud"`, `--redis-url: `, `--delegate "keda": url is "http://***@keda"`, `argument "extra"`,
+		`--log-level is "loud"`, `--redis-url: `, `--delegate "keda": url is "***"`, `argument "extra"`,
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in\n%v", want, err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,19 +142,34 @@ func (f *fields) finish() {
 	}
 }
 
-// credentials are those in a URL.
-var credentials = regexp.MustCompile(`//[^/\s]*@`)
-
-// show is a value in a message: on one line, not long, and without a password.
+// show is a value in a message: on one line, not long, and without what may be a secret.
 func show(value any) string {
 	const most = 80
+	if text, ok := value.(string); ok {
+		value = hide(text)
+	}
 	data, err := json.Marshal(value)
 	if err != nil {
 		return "not JSON"
 	}
-	text := []rune(credentials.ReplaceAllString(string(data), "//***@"))
-	if len(text) > most {
-		return string(text[:most]) + "…"
+	text := string(data)
+	if _, ok := value.(string); !ok {
+		text = hide(text)
 	}
-	return string(text)
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}
+
+// hide leaves out what may be the secret of a URL: all of what has an @, for nobody can say
+// where in it a password with / or ? ends, and whatever follows a ? or #.
+func hide(text string) string {
+	if strings.Contains(text, "@") {
+		return "***"
+	}
+	if i := strings.IndexAny(text, "?#"); i >= 0 {
+		return text[:i+1] + "***"
+	}
+	return text
 }

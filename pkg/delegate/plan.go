@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ const (
 	mostTimeout   = 2 * time.Second
 	mostAtATime   = 1000
 	nameLegal     = "at most 63 of a-z, 0-9 and -, the first and the last a letter or digit"
-	urlLegal      = "https://HOST[:PORT][/PATH], without credentials"
+	urlLegal      = "https://HOST[:PORT][/PATH] with a port from 1 to 65535, without @, ? and #"
 	flagLegal     = "NAME=URL, such as keda=https://keda-operator-metrics-apiserver.keda"
 	fileLegal     = "the path of a file"
 	versionLegal  = "GROUP/VERSION, such as " + defaultGroupVersion
@@ -65,7 +66,7 @@ func NewPlan(flags []string, file string) (*Plan, error) {
 
 func (p *Plan) addFlag(text string, problems *[]error) {
 	name, address, found := strings.Cut(text, "=")
-	if !found {
+	if !found || !isName(name) { // it may be a part of the URL, and of a password
 		*problems = append(*problems, fmt.Errorf("--delegate is %s; it must be %s", show(text), flagLegal))
 		return
 	}
@@ -107,7 +108,7 @@ func (p *Plan) addFile(where string, data []byte, problems *[]error) {
 // add reads one delegate.
 func (p *Plan) add(f *fields) {
 	c := Config{
-		Name:       f.required("name", nameLegal, func(s string) bool { return len(validation.IsDNS1123Label(s)) == 0 }),
+		Name:       f.required("name", nameLegal, isName),
 		URL:        strings.TrimRight(f.required("url", urlLegal, isBase), "/"),
 		CAFile:     f.text("caFile", fileLegal, anything),
 		ServerName: f.text("serverName", "the name in the certificate", anything), InsecureSkipVerify: f.flag("insecureSkipVerify"),
@@ -141,10 +142,21 @@ func (p *Plan) add(f *fields) {
 
 func anything(string) bool { return true }
 
+func isName(text string) bool { return len(validation.IsDNS1123Label(text)) == 0 }
+
 // isBase reports whether a URL is one to which a token may be sent.
 func isBase(text string) bool {
 	u, err := url.Parse(text)
-	return err == nil && u.Scheme == "https" && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
+	return err == nil && u.Scheme == "https" && u.Hostname() != "" && !strings.ContainsAny(text, "@?#") && isPort(u)
+}
+
+// isPort reports whether a URL has a port from 1 to 65535, or none and no colon for one.
+func isPort(u *url.URL) bool {
+	if u.Port() == "" {
+		return !strings.HasSuffix(u.Host, ":")
+	}
+	port, err := strconv.ParseUint(u.Port(), 10, 16)
+	return err == nil && port > 0
 }
 
 func isGroupVersion(text string) bool {

@@ -95,10 +95,10 @@ more: 1
 	got := strings.ReplaceAll(err.Error(), file, "FILE")
 	want := strings.TrimSpace(`
 --delegate is "keda"; it must be NAME=URL, such as keda=https://keda-operator-metrics-apiserver.keda
---delegate "keda": url is "https://a?b=c"; it must be https://HOST[:PORT][/PATH], without credentials
---delegate is "https://***@a"; it must be NAME=URL, such as keda=https://keda-operator-metrics-apiserver.keda
+--delegate "keda": url is "https://a?***"; it must be https://HOST[:PORT][/PATH] with a port from 1 to 65535, without @, ? and #
+--delegate is "***"; it must be NAME=URL, such as keda=https://keda-operator-metrics-apiserver.keda
 --delegates-file FILE: delegates[0].name is "No_Name"; it must be at most 63 of a-z, 0-9 and -, the first and the last a letter or digit
---delegates-file FILE: delegates[0].url is "http://keda"; it must be https://HOST[:PORT][/PATH], without credentials
+--delegates-file FILE: delegates[0].url is "http://keda"; it must be https://HOST[:PORT][/PATH] with a port from 1 to 65535, without @, ? and #
 --delegates-file FILE: delegates[0].caFile is 7; it must be the path of a file
 --delegates-file FILE: delegates[0].insecureSkipVerify is "yes"; it must be true or false
 --delegates-file FILE: delegates[0].groupVersion is "v1beta1"; it must be GROUP/VERSION, such as external.metrics.k8s.io/v1beta1
@@ -110,7 +110,7 @@ more: 1
 --delegates-file FILE: delegates[0].match.metric is an unknown key; it must be one of metrics, namespaces, labels
 --delegates-file FILE: delegates[0].certFile is "c" and keyFile is ""; both must be set, or neither
 --delegates-file FILE: delegates[0].ulr is an unknown key; it must be one of name, url, caFile, serverName, insecureSkipVerify, tokenFile, certFile, keyFile, groupVersion, timeout, maxConcurrent, match
---delegates-file FILE: delegates[1].url is "https://***@keda"; it must be https://HOST[:PORT][/PATH], without credentials
+--delegates-file FILE: delegates[1].url is "***"; it must be https://HOST[:PORT][/PATH] with a port from 1 to 65535, without @, ? and #
 --delegates-file FILE: delegates[1].timeout is 0.001; it must be seconds, or a duration such as 500ms, from 10ms to 2s
 --delegates-file FILE: delegates[1].name is "keda", as of a delegate before it; each must have its own
 --delegates-file FILE: delegates[2].match is 5; it must be a mapping of metrics, namespaces, labels
@@ -122,6 +122,38 @@ more: 1
 `)
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Whatever a URL has that may be a secret is in no problem.
+func TestNoSecretOfAURLShows(t *testing.T) {
+	for flag, want := range map[string]string{
+		"keda=https://me:hun/ter2@keda":       `--delegate "keda": url is "***"; it must be https`,
+		"keda=https://me:1/hunter2@keda":      `--delegate "keda": url is "***"; it must be https`,
+		"keda=https://me:hun?ter2@keda":       `--delegate "keda": url is "***"; it must be https`,
+		"keda=me:hunter2@keda":                `--delegate "keda": url is "***"; it must be https`,
+		"keda=https://keda/?token=hunter2":    `--delegate "keda": url is "https://keda/?***"; it must be https`,
+		"keda=https://keda/#hunter2":          `--delegate "keda": url is "https://keda/#***"; it must be https`,
+		"keda=https://keda?x=hunter2@y":       `--delegate "keda": url is "***"; it must be https`,
+		"https://me:hunter2=x@keda":           `--delegate is "***"; it must be NAME=URL`,
+		"https://keda/?token=hunter2":         `--delegate is "https://keda/?***"; it must be NAME=URL`,
+		"Keda=https://keda":                   `--delegate is "Keda=https://keda"; it must be NAME=URL`,
+		"keda=https://keda:99999":             `--delegate "keda": url is "https://keda:99999"; it must be https`,
+		"keda=https://keda:0":                 `--delegate "keda": url is "https://keda:0"; it must be https`,
+		"keda=https://keda:":                  `--delegate "keda": url is "https://keda:"; it must be https`,
+		"keda=https://keda?":                  `--delegate "keda": url is "https://keda?***"; it must be https`,
+		"keda=https://[::1]:443/a,b=hunter2@": `--delegate "keda": url is "***"; it must be https`,
+	} {
+		if _, err := NewPlan([]string{flag}, ""); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "ter2") {
+			t.Errorf("%s: got %v, want %s", flag, err, want)
+		}
+	}
+	_, err := NewPlan(nil, written(t, `delegates: {url: "https://me:hunter2@keda"}`))
+	if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "delegates is ***; it must be a list") {
+		t.Errorf("in a file: got %v", err)
+	}
+	if _, err := NewPlan([]string{"keda=https://[::1]:65535/a"}, ""); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -67,7 +67,11 @@ func scopeOf(q question) Scope {
 	s := Scope{Namespace: q.key.Namespace}
 	if !q.obs.OpenLoop && !q.obs.Job {
 		s.Target, s.Spec, s.Status = q.obs.Target, q.obs.Spec, q.obs.Status
-		s.Tolerance = q.policy.tolerance(q.obs.HPA)
+		as := q.policy.mode()
+		if as == Shadow { // a count is read once, and it is what is sent
+			as = PassThrough
+		}
+		s.Tolerance = q.policy.tolerance(as, q.obs.HPA)
 	}
 	return s
 }

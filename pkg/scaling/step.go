@@ -51,7 +51,7 @@ type Result struct {
 // readings on file it allocates nothing but an error to hold for, and what a count that
 // has moved or a new record adds to the record.
 func Step(in Input) Result {
-	s := step{in: in, p: in.Policy, obs: in.Observation, rec: in.Record}
+	s := step{in: in, p: in.Policy, as: in.Policy.mode(), obs: in.Observation, rec: in.Record}
 	s.begin()
 	if in.Policy.Invalid != nil {
 		s.hold(in.Policy.Invalid)
@@ -64,25 +64,50 @@ func Step(in Input) Result {
 		s.d.Overruled = last
 	}
 	s.takeOutcomes()
-	if err := s.recommend(); err != nil {
-		s.activity()
-		s.hold(err)
-	} else {
-		s.activity()
-		if in.Policy.Stabilised() {
-			s.stabilise()
-		} else {
-			s.passThrough()
-		}
-		s.encode()
+	s.answer()
+	if s.as == Shadow {
+		s.sendAsPassThrough()
 	}
 	return s.finish()
+}
+
+// answer makes a decision of what is on file, and the value that says so to the HPA.
+func (s *step) answer() {
+	err := s.recommend()
+	s.activity()
+	switch {
+	case err != nil:
+		s.hold(err)
+		return
+	case s.as == PassThrough:
+		s.passThrough()
+	default:
+		s.stabilise()
+	}
+	s.encode()
+}
+
+// sendAsPassThrough makes a second decision, from what really runs and as the HPA would
+// decide, and sends that. A copy of all that is remembered goes with it.
+func (s *step) sendAsPassThrough() {
+	sent := *s
+	sent.as, sent.fresh, sent.working = PassThrough, false, false
+	sent.d = Decision{Decider: -1}
+	if !s.obs.OpenLoop {
+		sent.current, sent.status = s.obs.Spec, s.obs.Status
+	}
+	sent.answer()
+	if s.d.Err != nil { // at a zero of our own there is nothing to keep
+		s.d.Held = s.d.Err
+	}
+	s.d.Value, s.d.Active, s.d.Swallowed, s.d.Err = sent.d.Value, sent.d.Active, sent.d.Swallowed, sent.d.Err
 }
 
 // step is the working state of one Step. It is changed in place and stays on the stack.
 type step struct {
 	in  Input
 	p   *Policy
+	as  Mode // the policy's, or for what a shadow sends that of passing through
 	obs Observation
 	rec Record
 	now time.Duration
@@ -116,7 +141,7 @@ func (s *step) begin() {
 		s.canSleep = false // nothing would ever wake it
 	}
 	s.d = Decision{
-		Key: s.in.Key, Mode: s.mode(), At: s.in.Now, From: s.rec.Time,
+		Key: s.in.Key, Mode: s.as, At: s.in.Now, From: s.rec.Time,
 		Current: s.current, Status: s.status, Running: s.obs.Spec, Bounds: s.bounds,
 		OpenLoop: s.obs.OpenLoop, Degraded: s.in.Degraded, Decider: -1,
 		CanSleep: s.canSleep, KEDACooldown: s.obs.Cooldown,
@@ -144,10 +169,8 @@ func boundsOf(p *Policy, obs Observation) algorithm.Bounds {
 	return b
 }
 
-func (s *step) mode() Mode { return s.p.mode() }
-
 // simulated: the count moves as decided, not as observed.
-func (s *step) simulated() bool { return s.obs.OpenLoop || s.mode() == Shadow }
+func (s *step) simulated() bool { return s.obs.OpenLoop || s.as == Shadow }
 
 // floor is the count below which an awake workload does not go.
 func (s *step) floor() int32 { return max(1, s.bounds.Min) }
@@ -239,7 +262,7 @@ const overruledLimit = time.Hour
 func (s *step) noteOverruled() {
 	from, to := s.rec.Replicas, s.current
 	ours := to >= min(from, s.rec.Lowest) && to <= max(from, s.rec.Highest)
-	if ours || from == 0 || to == 0 || s.mode() != Stabilised {
+	if ours || from == 0 || to == 0 || s.as != Stabilised {
 		return
 	}
 	last := s.rec.Overruled
@@ -274,11 +297,7 @@ func (s *step) noteZero() {
 // it gets the error. Where nothing runs, or nobody knows what runs, there is nothing to
 // keep and the error itself is the answer too.
 func (s *step) hold(err error) {
-	running := s.current
-	if s.mode() == Shadow && !s.obs.OpenLoop {
-		running = s.obs.Spec
-	}
-	if running <= 0 || s.obs.Native {
+	if s.current <= 0 || s.obs.Native {
 		s.d.Err = err
 		return
 	}
@@ -288,10 +307,10 @@ func (s *step) hold(err error) {
 	switch {
 	case s.obs.ValueType: // the HPA multiplies the ratio by what runs: 1 keeps it
 		s.d.Value = target
-	case s.mode() == Stabilised:
-		s.encodeFor(running, target)
+	case s.as == Stabilised:
+		s.encodeFor(s.current, target)
 	default:
-		s.d.Value = target.Times(running)
+		s.d.Value = target.Times(s.current)
 	}
 }
 
@@ -308,7 +327,7 @@ func (s *step) hpaTarget() algorithm.Milli {
 // yet is stored even if nothing else is new, because its time may date the coming
 // move.
 func (s *step) finish() Result {
-	pending := s.mode() == Stabilised && s.d.Err == nil && s.d.Replicas != s.current &&
+	pending := s.as == Stabilised && s.d.Err == nil && s.d.Replicas != s.current &&
 		s.now-s.rec.EvaluatedAt >= moveResolution
 	served, active := s.d.Replicas, s.d.Active
 	if s.d.Err != nil {

@@ -107,15 +107,12 @@ func (s *step) encode() {
 	target := s.hpaTarget()
 	s.d.Active = s.d.Awake
 	switch {
-	case s.mode() == Stabilised:
+	case s.as != PassThrough:
 		s.encodeFor(s.d.Replicas, target)
 	case s.d.Fallback:
 		s.d.Value = target.Times(s.desired)
 	default:
 		s.encodeReading(target)
-	}
-	if s.mode() == Shadow {
-		s.d.Active = s.working || !s.p.canWork()
 	}
 }
 
@@ -127,11 +124,7 @@ func (s *step) encode() {
 func (s *step) encodeReading(target algorithm.Milli) {
 	i := s.d.Decider
 	if s.p.Triggers[i].Counts {
-		replicas := s.d.Replicas
-		if s.mode() == Shadow { // which sends what pass-through would
-			replicas = max(min(s.desired, s.bounds.Max), s.floor())
-		}
-		s.encodeFor(replicas, target)
+		s.encodeFor(s.d.Replicas, target)
 		return
 	}
 	sent := s.rec.Readings[i].Value

@@ -113,7 +113,7 @@ func (s *step) downWindow() time.Duration {
 // why nothing can be recommended: no trigger could be read, or one could not and
 // the others ask for less than there is.
 func (s *step) recommend() error {
-	s.d.Basis = Basis{Policy: s.p, Readings: s.rec.Readings, Clock: s.now, Spec: s.obs.Spec, Status: s.status, Tolerance: s.p.tolerance(s.obs.HPA)}
+	s.d.Basis = Basis{Policy: s.p, Readings: s.rec.Readings, Clock: s.now, Spec: s.obs.Spec, Status: s.status, Tolerance: s.p.tolerance(s.as, s.obs.HPA)}
 	var all algorithm.Combination
 	for i := range s.p.Triggers {
 		reading, ok := s.d.Basis.usable(i)
@@ -133,9 +133,9 @@ func (s *step) recommend() error {
 
 // tolerance is ours when the windows are ours, else the HPA's as far as it is
 // known.
-func (p *Policy) tolerance(hpa HPA) algorithm.Tolerance {
+func (p *Policy) tolerance(as Mode, hpa HPA) algorithm.Tolerance {
 	switch {
-	case p.Stabilised():
+	case as != PassThrough:
 		return p.Behavior.Tolerance()
 	case hpa.Target > 0:
 		return hpa.Tolerance

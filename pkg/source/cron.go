@@ -116,7 +116,7 @@ func parseCron(m *metadata.Map, k metadata.Key) (cron.SpecSchedule, string) {
 	}
 	schedule, err := cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(text)
 	if err != nil {
-		m.Problem(k, shortened(err.Error(), longestFailure))
+		m.Problem(k, shortened(err.Error()))
 		return cron.SpecSchedule{}, ""
 	}
 	spec, ok := schedule.(*cron.SpecSchedule)

@@ -50,10 +50,7 @@ var (
 		Name: "combine", Choices: []string{combineSum, combineMax, combineOne}, Default: combineSum,
 		Meaning: "What several items of the metric come to: their sum, as for an HPA, the largest, or an error, so that there must be one.",
 	}
-	externalTargetKey = metadata.Key{
-		Name: "targetValue", Kind: metadata.Number, Range: metadata.Range{Min: 0.001, Max: maxTarget}, Required: true,
-		Meaning: "How much of the value one replica takes.",
-	}
+	externalTargetKey     = neededTargetKey("targetValue", "value")
 	externalActivationKey = activationKey("activationTargetValue")
 )
 

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"io"
@@ -15,8 +16,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -54,25 +57,20 @@ func TestOneFaultOneTextHTTP(t *testing.T) {
 			_, _ = fmt.Fprintf(w, format, n)
 		}
 	}
-	forbidden := func(reason string) http.HandlerFunc {
+	failing := func(reason string) http.HandlerFunc {
 		return moves(`{"status":"error","errorType":"internal","error":"`+reason+`"}`, 500)
 	}
 	tests := []struct {
 		name, says string
 		answer     http.HandlerFunc
 	}{
-		{"measured time", "500 Internal Server Error: internal: gave up after … at step 7s", forbidden("gave up after 1m%d.003s at step 7s")},
-		{"milliseconds", "internal: took …", forbidden("took %dms")},
-		{"clock", "internal: at …", forbidden("at 2030-01-02T03:04:0%dZ")},
-		{"trace", "internal: trace …", forbidden("trace 4bf92f3577b34da6a3ce929d0e0e473%d")},
-		{"request", "internal: request …, char 12", forbidden("request 0e1f9a2c-0000-4000-8000-00000000000%d, char 12")},
-		{"ports of a proxy", "internal: read tcp: connection reset", forbidden("read tcp 10.0.0.1:5432%d->10.0.0.2:80: connection reset")},
-		{"page", `not an answer of Prometheus: "<p>…</p>"`, moves("<p>%d.5ms</p>", 200)},
-		{"sample", `not an answer of Prometheus, which has data: "{\"value\":[…,\"1\"]}"`, moves(`{"value":[170000000%d.5,"1"]}`, 200)},
+		{"reason", "500 Internal Server Error: internal", failing("gave up after 1m%d.003s, trace 4bf92f35")},
+		{"page", "not an answer of Prometheus: up to 16 bytes of text/html", moves("<p>%d.5ms</p>", 200)},
+		{"sample", "not an answer of Prometheus, which has data: up to 64 bytes of JSON", moves(`{"value":[170000000%d.5,"1"],"at":"here"}`, 200)},
 		{"series", "several series, where one number is needed", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = fmt.Fprint(w, result("vector", "["+strings.Repeat(`{"value":[1,"1"]},`, int(count.Add(1)))+`{}]`))
 		}},
-		{"no HTTP", `malformed HTTP response "hello"`, raw(func(conn net.Conn) { _, _ = conn.Write([]byte("hello\r\n")) })},
+		{"no HTTP", ": the server does not speak HTTP, or its headers are longer than 64 KiB", raw(func(conn net.Conn) { _, _ = conn.Write([]byte("hello\r\n")) })},
 		{"reset", "read tcp: read: connection reset by peer", raw(func(conn net.Conn) { _ = conn.(*net.TCPConn).SetLinger(0) })},
 		{"closed", "EOF", raw(func(net.Conn) {})},
 		{"broken off", "the answer breaks off: ", raw(func(conn net.Conn) {
@@ -183,13 +181,13 @@ func TestOneFaultOneTextRedis(t *testing.T) {
 		{"reset", "redis", values{"address": reset}, "connection reset by peer"},
 		{"closed", "redis", values{"address": closed}, "EOF"},
 		{"wrong type", "redis", values{"address": server.Addr(), "listName": "text"}, "WRONGTYPE key is a string"},
-		{"wrong password", "redis", values{"address": server.Addr(), "username": "limited", "password": "hunter3"}, "WRONGPASS"},
-		{"no permission", "redis", values{"address": server.Addr(), "username": "limited", "password": "hunter2"}, "NOPERM this user has no permissions"},
+		{"wrong password", "redis", values{"address": server.Addr(), "username": "limited", "password": "hunter3"}, "WRONGPASS: the user name or the password is wrong"},
+		{"no permission", "redis", values{"address": server.Addr(), "username": "limited", "password": "hunter2"}, "NOPERM: the ACL must allow EVAL"},
 		{"no TLS", "redis", values{"address": server.Addr(), "source.enableTLS": "true"}, ": "},
 		{"no sentinel", "redis-sentinel", values{"address": gone + "," + away, "sentinelMaster": "main"}, "unreachable: dial tcp: connect: connection refused"},
 		{"sentinel hangs", "redis-sentinel", values{"address": hanging.Addr(), "sentinelMaster": "main"}, ": no answer in time"},
 		{"no cluster", "redis-cluster", values{"address": gone + "," + away}, ": dial tcp: connect: connection refused"},
-		{"a server that is no cluster", "redis-cluster", values{"address": server.Addr()}, "cluster support disabled"},
+		{"a server that is no cluster", "redis-cluster", values{"address": server.Addr()}, "ERR cluster support disabled"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -230,7 +228,10 @@ func listen(t *testing.T, end func(net.Conn)) string {
 func TestFailuresInWords(t *testing.T) {
 	lookup := &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "redis.shop", Server: "10.0.0.10:53", IsNotFound: true}}
 	nested := &net.DNSError{Err: "read udp 10.0.0.1:50321->10.0.0.10:53: read: connection refused", Name: "redis", Server: "10.0.0.10:53"}
-	first, second := errors.New("write tcp [fe80::1%eth0]:5->[::1]:6379: broken pipe"), errors.New("AUTH")
+	foreign := &net.DNSError{Err: "no such host", Name: "planted", IsNotFound: true}
+	broken := &net.OpError{Op: "write", Net: "tcp", Err: os.NewSyscallError("write", syscall.EPIPE)}
+	unknown := errors.New("planted")
+	verify := func(err error) error { return &tls.CertificateVerificationError{Err: err} }
 	tests := []struct {
 		name string
 		err  error
@@ -238,16 +239,24 @@ func TestFailuresInWords(t *testing.T) {
 	}{
 		{"no address", lookup, "dial tcp: lookup redis.shop: no such host"},
 		{"no answer of the resolver", nested, "lookup redis: read udp: read: connection refused"},
-		{"joined", fmt.Errorf("all: %w", errors.Join(first, second, first)), "all: AUTH; write tcp: broken pipe"},
-		{"joined otherwise", fmt.Errorf("all: %w", errors.Join(second, first)), "all: AUTH; write tcp: broken pipe"},
-		{"two causes", fmt.Errorf("%w: %w", first, second), "write tcp: broken pipe: AUTH"},
+		{"no address of a name that a sentinel has told", foreign, "lookup of a name that the server has given: no such host"},
+		{"a connection", broken, "write tcp: write: broken pipe"},
+		{"a connection, of whatever", &net.OpError{Op: "read", Net: "tcp", Err: unknown}, "read tcp"},
+		{"joined", fmt.Errorf("all: %w", errors.Join(broken, lookup, broken, unknown)), "dial tcp: lookup redis.shop: no such host; write tcp: write: broken pipe"},
+		{"joined otherwise", fmt.Errorf("all: %w", errors.Join(lookup, broken)), "dial tcp: lookup redis.shop: no such host; write tcp: write: broken pipe"},
+		{"sentinels", fmt.Errorf(noSentinel+": %w", errors.Join(io.EOF, unknown)), noSentinel + ": EOF"},
 		{"late", fmt.Errorf("dial: %w", context.DeadlineExceeded), "no answer in time"},
-		{"of a secret", errors.New("hunter2 is\nno user"), "*** is no user"},
-		{"long", errors.New(strings.Repeat("x", 2000)), strings.Repeat("x", 1024) + "…"},
+		{"anything else", unknown, "unknown"},
+		{"an alert", &net.OpError{Op: "remote error", Err: tls.AlertError(40)}, "remote error: tls: handshake failure"},
+		{"another version", errors.New("tls: server selected unsupported protocol version 301"), "tls: no handshake, as where a server speaks no TLS or none of 1.2 or later"},
+		{"a certificate of others", verify(x509.HostnameError{Certificate: &x509.Certificate{DNSNames: []string{"planted"}}, Host: "redis"}), "tls: failed to verify certificate: x509: certificate is for other names than the one that was asked for"},
+		{"a certificate by others", verify(x509.UnknownAuthorityError{Cert: &x509.Certificate{Subject: pkix.Name{CommonName: "planted"}}}), "tls: failed to verify certificate: x509: certificate signed by unknown authority"},
+		{"a certificate that does not fit", verify(x509.CertificateInvalidError{Reason: x509.CANotAuthorizedForThisName, Detail: "planted"}), "tls: failed to verify certificate: x509: a root or intermediate certificate is not authorized to sign for this name: "},
+		{"a certificate, of whatever", verify(unknown), "tls: failed to verify certificate: for a reason that only the server's certificates show"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := inWords(tt.err, secrets{"hunter2"})
+			got := inWords(tt.err, "redis.shop:6379", "unknown")
 			if got.Error() != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
@@ -255,5 +264,34 @@ func TestFailuresInWords(t *testing.T) {
 				t.Error("the cause is lost")
 			}
 		})
+	}
+}
+
+// TestSteady: errors of the cluster's own servers are quoted, but for what moves.
+func TestSteady(t *testing.T) {
+	tests := []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"ports", errors.New(`list: Get "https://10.96.0.1:443/apis": read tcp 10.0.0.1:54321->10.96.0.1:443: read: reset`), `list: Get "https://10.96.0.1:443/apis": read tcp: read: reset`},
+		{"a resolver", errors.New("dial tcp: lookup api on 10.0.0.10:53: no such host"), "dial tcp: lookup api: no such host"},
+		{"a measured time", errors.New("gave up after 1m9.003s at step 7s"), "gave up after … at step 7s"},
+		{"milliseconds", errors.New("took 12ms"), "took …"},
+		{"a clock", errors.New("at 2030-01-02T03:04:05Z"), "at …"},
+		{"ids", errors.New("trace 4bf92f3577b34da6a3ce929d0e0e4736, request 0e1f9a2c-0000-4000-8000-000000000001, char 12"), "trace …, request …, char 12"},
+		{"late", fmt.Errorf("client rate limiter: %w", context.DeadlineExceeded), "no answer in time"},
+		{"not seen, and late", fmt.Errorf("pods of shop: %w: %w", scaling.ErrUnobserved, context.DeadlineExceeded), "pods of shop: not observed: context deadline exceeded"},
+		{"long", errors.New(strings.Repeat("x ", 1000)), strings.Repeat("x ", 512) + "…"},
+		{"lines", errors.New("a\nb"), "a b"},
+	}
+	for _, tt := range tests {
+		got := steady(tt.err)
+		if got.Error() != tt.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", tt.name, got, tt.want)
+		}
+		if tt.name != "late" && !errors.Is(got, tt.err) {
+			t.Errorf("%s: the cause is lost", tt.name)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package source
 import (
 	"encoding/base64"
 	"net/http"
+	"net/url"
 	"slices"
 
 	"github.com/dashpot-project/dashpot/pkg/metadata"
@@ -35,43 +36,53 @@ var (
 	}
 )
 
-// parseAuthModes reads the modes, and warns of keys that belong to another.
-func parseAuthModes(m *metadata.Map) []string {
-	modes := fields(m.Text(authModesKey))
-	for _, mode := range modes {
-		if !slices.Contains([]string{authBearer, authBasic, authCustom, authTLS}, mode) {
-			m.Problem(authModesKey, "")
-			return nil
-		}
+// authMode is a way to authenticate and the keys that belong to it.
+type authMode struct {
+	name string
+	keys []metadata.Key
+}
+
+var (
+	bearerMode = authMode{authBearer, []metadata.Key{bearerTokenKey}}
+	basicMode  = authMode{authBasic, []metadata.Key{httpUsernameKey, httpPasswordKey}}
+	customMode = authMode{authCustom, []metadata.Key{customAuthHeaderKey, customAuthValueKey}}
+	tlsMode    = authMode{authTLS, []metadata.Key{certKey, keyKey}}
+)
+
+// parseAuthModes reads the modes, which are some of the legal ones, and warns of keys that
+// belong to another.
+func parseAuthModes(m *metadata.Map, k metadata.Key, legal ...authMode) []string {
+	modes := fields(m.Text(k))
+	names := func(mode string) bool { return slices.Contains(modes, mode) }
+	isLegal := func(mode string) bool {
+		return slices.ContainsFunc(legal, func(l authMode) bool { return l.name == mode })
 	}
-	bearer, basic := slices.Contains(modes, authBearer), slices.Contains(modes, authBasic)
-	if bearer && basic {
-		m.Problem(authModesKey, "")
+	if slices.ContainsFunc(modes, func(mode string) bool { return !isLegal(mode) }) || (names(authBearer) && names(authBasic)) {
+		m.Problem(k, "")
 		return nil
 	}
-	if slices.Contains(modes, authCustom) && (bearer || basic) {
+	if names(authCustom) && (names(authBearer) || names(authBasic)) {
 		m.Warn("authModes: custom is not used beside bearer or basic, as in KEDA")
 	}
-	for _, belongs := range []struct {
-		mode string
-		keys []metadata.Key
-	}{
-		{authBearer, []metadata.Key{bearerTokenKey}},
-		{authBasic, []metadata.Key{httpUsernameKey, httpPasswordKey}},
-		{authCustom, []metadata.Key{customAuthHeaderKey, customAuthValueKey}},
-		{authTLS, []metadata.Key{certKey, keyKey}},
-	} {
-		if !slices.Contains(modes, belongs.mode) {
-			warnUnused(m, "authModes does not name "+belongs.mode, belongs.keys...)
+	for _, mode := range legal {
+		if !names(mode.name) {
+			warnUnused(m, "authModes does not name "+mode.name, mode.keys...)
 		}
 	}
 	return modes
 }
 
+// authenticateByURL adds the credentials in a URL, unless a custom header has some.
+func authenticateByURL(u *url.URL, header http.Header) {
+	if u.User != nil && header.Get("Authorization") == "" {
+		password, _ := u.User.Password()
+		header.Set("Authorization", basic(u.User.Username(), password))
+	}
+}
+
 // authenticate adds what the modes ask for. As in KEDA it replaces a custom header of the
-// same name, and of several modes one is used. It returns the name of the header of custom,
-// if that is the one.
-func authenticate(m *metadata.Map, modes []string, header http.Header) (credential string) {
+// same name, and of several modes one is used.
+func authenticate(m *metadata.Map, modes []string, header http.Header) {
 	switch {
 	case slices.Contains(modes, authBearer):
 		token := required(m, bearerTokenKey, authBearer)
@@ -90,9 +101,7 @@ func authenticate(m *metadata.Map, modes []string, header http.Header) (credenti
 			m.Problem(customAuthValueKey, "")
 		}
 		header.Set(name, value)
-		return name
 	}
-	return ""
 }
 
 // required reads a key that an authentication mode cannot do without.

@@ -18,7 +18,7 @@ type httpQuery interface {
 	// may take.
 	request() (at unique.Handle[httpServer], path string, timeout time.Duration)
 	// decode is the outcome of an answer, one with a status of failure too. Its error does
-	// not name the query, and it says the server's words only by the answer's excerpt.
+	// not name the query, and neither it nor a note shows anything of the answer but numbers.
 	decode(httpAnswer) scaling.Outcome
 }
 
@@ -101,9 +101,9 @@ func (r *httpReader[Q]) ask(ctx context.Context, q Q) scaling.Outcome {
 	at, path, timeout := q.request()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	answer, err := r.clients.get(ctx, at, path)
+	outcome, err := r.clients.get(ctx, at, path, q.decode)
 	if err != nil {
 		return scaling.Outcome{Err: err}
 	}
-	return q.decode(answer)
+	return outcome
 }

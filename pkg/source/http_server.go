@@ -3,7 +3,6 @@ package source
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"errors"
 	"net/http"
 	"net/url"
@@ -21,11 +20,7 @@ type httpServer struct {
 	base string
 	// headers are sent with every request: one per line, "Name: value", sorted.
 	headers string
-	// credential is one that is none of the headers' values and must not show either: the
-	// name of the header of authModes custom, which comes from a Secret as the value does, or
-	// an API key that is sent as a parameter.
-	credential string
-	tls        httpTLS
+	tls     httpTLS
 	// id is base with a fingerprint of everything else.
 	id string
 }
@@ -57,19 +52,16 @@ func httpKeys() []metadata.Key {
 
 // parseHTTPServer reads the address and the keys of httpKeys.
 func parseHTTPServer(m *metadata.Map, address metadata.Key, salt []byte) unique.Handle[httpServer] {
-	base := parseBase(m, address)
-	modes := parseAuthModes(m)
+	base := parseURL(m, address, false)
+	modes := parseAuthModes(m, authModesKey, bearerMode, basicMode, customMode, tlsMode)
 	header := parseHeaders(m)
-	if base.User != nil && header.Get("Authorization") == "" {
-		header.Set("Authorization", basic(base.User.Username(), password(base.User)))
-	}
-	credential := authenticate(m, modes, header)
+	authenticateByURL(base, header)
+	authenticate(m, modes, header)
 	base.User = nil
 	s := httpServer{
-		base: strings.TrimRight(base.String(), "/"), headers: lines(header), credential: credential,
-		tls: parseTLS(m, modes, base.Scheme),
+		base: strings.TrimRight(base.String(), "/"), headers: lines(header), tls: parseTLS(m, modes, base.Scheme),
 	}
-	s.id = s.base + "#" + fingerprint(salt, s.headers, s.credential, s.tls.fingerprint(salt))
+	s.id = s.base + "#" + fingerprint(salt, s.headers, s.tls.fingerprint(salt))
 	return unique.Make(s)
 }
 
@@ -82,29 +74,25 @@ func (t httpTLS) fingerprint(salt []byte) string {
 	return fingerprint(salt, t.ca, t.cert, t.key, unsafe)
 }
 
-// parseBase reads a URL, which may have a path and credentials. It never returns nil.
-func parseBase(m *metadata.Map, k metadata.Key) *url.URL {
+// parseURL reads a URL, which may have a path and credentials, and parameters where those
+// are allowed. It never returns nil.
+func parseURL(m *metadata.Map, k metadata.Key, parameters bool) *url.URL {
 	text := m.Text(k)
 	if text == "" { // which is reported
 		return &url.URL{}
 	}
-	base, err := url.Parse(text)
-	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Hostname() == "" ||
-		base.RawQuery != "" || base.ForceQuery || base.Fragment != "" || !legalURLPort(base) {
-		k.Secret = strings.Contains(text, "@") // nobody can say where in it the password is
+	u, err := url.Parse(text)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.Fragment != "" || !legalURLPort(u) ||
+		(!parameters && (u.RawQuery != "" || u.ForceQuery)) {
+		k.Secret = strings.ContainsAny(text, "@?") // nobody can say where in it a secret is
 		m.Problem(k, "")
 		return &url.URL{}
 	}
-	return base
+	return u
 }
 
 func legalURLPort(u *url.URL) bool {
 	return legalPort(u.Port()) || (u.Port() == "" && !strings.HasSuffix(u.Host, ":"))
-}
-
-func password(user *url.Userinfo) string {
-	text, _ := user.Password()
-	return text
 }
 
 // parseHeaders reads Name=value,Name=value. Of two with one name the last counts.
@@ -149,29 +137,6 @@ func (s httpServer) header() http.Header {
 		}
 	}
 	return header
-}
-
-// secrets are what header has that came, or may have come, from a Secret: each value, what
-// it has behind a scheme such as Bearer, the user and password inside of Basic, and what
-// else may be a key within it, as in the value of a Cookie. Names of headers are none, but
-// for that of authModes custom.
-func (s httpServer) secrets() secrets {
-	sent := secrets{s.credential}
-	for line := range strings.SplitSeq(s.headers, "\n") {
-		_, value, _ := strings.Cut(line, ": ")
-		scheme, credentials, _ := strings.Cut(value, " ")
-		sent = append(sent, value, credentials)
-		for part := range strings.FieldsFuncSeq(value, func(r rune) bool { return strings.ContainsRune(" ;,=\"", r) }) {
-			if len(part) >= 2*shortSecret {
-				sent = append(sent, part)
-			}
-		}
-		if pair, err := base64.StdEncoding.DecodeString(credentials); err == nil && strings.EqualFold(scheme, "Basic") {
-			username, password, _ := strings.Cut(string(pair), ":")
-			sent = append(sent, string(pair), username, password)
-		}
-	}
-	return sent
 }
 
 // parseTLS reads the certificates. What KEDA ignores without a word is used here, or

@@ -2,8 +2,6 @@ package source
 
 import (
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 	"unique"
 
@@ -30,10 +28,7 @@ var (
 		Name: "format", Choices: []string{formatJSON, formatXML, formatYAML, formatPrometheus}, Default: formatJSON,
 		Meaning: "What the answer is.",
 	}
-	targetValueKey = metadata.Key{
-		Name: "targetValue", Kind: metadata.Number, Range: metadata.Range{Min: 0.001, Max: maxTarget}, Required: true,
-		Meaning: "How much of the value one replica takes.",
-	}
+	targetValueKey           = neededTargetKey("targetValue", "value")
 	activationTargetValueKey = activationKey("activationTargetValue")
 	aggregateKey             = metadata.Key{
 		Name: "aggregateFromKubeServiceEndpoints", Kind: metadata.Flag, Default: "false", Format: "false",
@@ -78,8 +73,9 @@ func refuseAggregation(m *metadata.Map) {
 // apiQuery is one number in the answer to one request. Two that ask the same are equal.
 type apiQuery struct {
 	at unique.Handle[httpServer]
-	// path is that of the request, with its parameters, of which some may be secret.
-	path             string
+	// path is that of the request, with its parameters, of which some may be secret: like the
+	// server it is behind a handle, so that it is never printed.
+	path             unique.Handle[string]
 	format, location string
 	timeout          time.Duration
 	name, id         string
@@ -94,12 +90,12 @@ func (q apiQuery) Server() string { return q.id }
 func (q apiQuery) String() string { return q.name }
 
 func (q apiQuery) request() (unique.Handle[httpServer], string, time.Duration) {
-	return q.at, q.path, q.timeout
+	return q.at, q.path.Value(), q.timeout
 }
 
 // parseAPIQuery reads all but the thresholds.
 func parseAPIQuery(m *metadata.Map, salt []byte, longest time.Duration) apiQuery {
-	address := parseURL(m, apiURLKey)
+	address := parseURL(m, apiURLKey, true)
 	format, location := m.Text(formatKey), m.Text(valueLocationKey)
 	if location != "" && format == formatPrometheus {
 		if _, err := parseSelector(location); err != nil {
@@ -107,9 +103,7 @@ func parseAPIQuery(m *metadata.Map, salt []byte, longest time.Duration) apiQuery
 		}
 	}
 	header := http.Header{}
-	if address.User != nil {
-		header.Set("Authorization", basic(address.User.Username(), password(address.User)))
-	}
+	authenticateByURL(address, header)
 	shown, mark := address.EscapedPath(), ""
 	if address.RawQuery != "" {
 		mark = "?#" + fingerprint(nil, address.RawQuery)[:8]
@@ -121,33 +115,14 @@ func parseAPIQuery(m *metadata.Map, salt []byte, longest time.Duration) apiQuery
 		address.RawQuery = parameters.Encode()
 	}
 	server := httpServer{
-		base: address.Scheme + "://" + address.Host, headers: lines(header),
-		credential: key.value, // which no message may show either
-		tls:        parseTLS(m, modes, address.Scheme),
+		base: address.Scheme + "://" + address.Host, headers: lines(header), tls: parseTLS(m, modes, address.Scheme),
 	}
-	server.id = server.base + "#" + fingerprint(salt, server.headers, server.credential, server.tls.fingerprint(salt), address.RawQuery)
+	server.id = server.base + "#" + fingerprint(salt, server.headers, server.tls.fingerprint(salt), address.RawQuery)
 	return apiQuery{
-		at: unique.Make(server), path: address.RequestURI(), format: format, location: location, timeout: parseTimeout(m, longest),
+		at: unique.Make(server), path: unique.Make(address.RequestURI()), format: format, location: location, timeout: parseTimeout(m, longest),
 		name: "metrics-api " + oneLine(location) + " at " + server.base + shown + mark,
 		id:   "metrics-api " + format + " " + location + " " + shown + " " + server.id,
 	}
-}
-
-// parseURL reads a URL, which may have a path, parameters and credentials. It never
-// returns nil.
-func parseURL(m *metadata.Map, k metadata.Key) *url.URL {
-	text := m.Text(k)
-	if text == "" { // which is reported
-		return &url.URL{}
-	}
-	address, err := url.Parse(text)
-	if err != nil || (address.Scheme != "http" && address.Scheme != "https") || address.Hostname() == "" ||
-		address.Fragment != "" || !legalURLPort(address) {
-		k.Secret = strings.ContainsAny(text, "@?")
-		m.Problem(k, "")
-		return &url.URL{}
-	}
-	return address
 }
 
 // decode is the outcome of an answer. As in KEDA, only a status of 200 has one.
@@ -155,9 +130,9 @@ func (q apiQuery) decode(a httpAnswer) scaling.Outcome {
 	if a.status != http.StatusOK {
 		return scaling.Outcome{Err: a.refusal(nil)}
 	}
-	value, err := find(q.format, a.body, q.location)
+	value, err := find(q.format, a, q.location)
 	if err != nil {
-		return scaling.Outcome{Err: q.inWords(err, a)}
+		return scaling.Outcome{Err: err}
 	}
-	return q.outcome(value, a)
+	return numberIn(value)
 }

@@ -36,6 +36,8 @@ var (
 	}
 )
 
+var apiKeyMode = authMode{authAPIKey, []metadata.Key{apiKeyKey, methodKey, keyParamNameKey}}
+
 // apiAuthKeys are the keys that say how to get into an API.
 func apiAuthKeys() []metadata.Key {
 	return []metadata.Key{
@@ -50,50 +52,12 @@ type parameterKey struct{ parameter, value string }
 // authenticateAPI adds what the modes ask for to a header, or returns it. An API key goes
 // together with any other mode.
 func authenticateAPI(m *metadata.Map, header http.Header) (modes []string, key parameterKey) {
-	modes = parseAPIAuthModes(m)
+	modes = parseAuthModes(m, apiAuthModesKey, apiKeyMode, bearerMode, basicMode, tlsMode)
 	if slices.Contains(modes, authAPIKey) {
 		key = parseAPIKey(m, header)
 	}
-	switch {
-	case slices.Contains(modes, authBearer):
-		token := required(m, bearerTokenKey, authBearer)
-		if !legalHeader("Authorization", token) {
-			m.Problem(bearerTokenKey, "")
-		}
-		header.Set("Authorization", "Bearer "+token)
-	case slices.Contains(modes, authBasic):
-		header.Set("Authorization", basic(required(m, httpUsernameKey, authBasic), m.Text(httpPasswordKey)))
-	}
+	authenticate(m, modes, header)
 	return modes, key
-}
-
-// parseAPIAuthModes reads the modes, and warns of keys that belong to another.
-func parseAPIAuthModes(m *metadata.Map) []string {
-	modes := fields(m.Text(apiAuthModesKey))
-	for _, mode := range modes {
-		if !slices.Contains([]string{authAPIKey, authBasic, authBearer, authTLS}, mode) {
-			m.Problem(apiAuthModesKey, "")
-			return nil
-		}
-	}
-	if slices.Contains(modes, authBearer) && slices.Contains(modes, authBasic) {
-		m.Problem(apiAuthModesKey, "")
-		return nil
-	}
-	for _, belongs := range []struct {
-		mode string
-		keys []metadata.Key
-	}{
-		{authAPIKey, []metadata.Key{apiKeyKey, methodKey, keyParamNameKey}},
-		{authBearer, []metadata.Key{bearerTokenKey}},
-		{authBasic, []metadata.Key{httpUsernameKey, httpPasswordKey}},
-		{authTLS, []metadata.Key{certKey, keyKey}},
-	} {
-		if !slices.Contains(modes, belongs.mode) {
-			warnUnused(m, "authModes does not name "+belongs.mode, belongs.keys...)
-		}
-	}
-	return modes
 }
 
 // parseAPIKey adds the key to the header, or returns it where method is query.

@@ -7,16 +7,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/dashpot-project/dashpot/pkg/scaling"
 	"github.com/tidwall/gjson"
 	"go.yaml.in/yaml/v3"
-	"k8s.io/apimachinery/pkg/api/resource"
-
-	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
 
 // The formats of an answer.
@@ -37,21 +33,22 @@ var (
 // trees of a thousand times the text at worst, and one of 1 MiB took 300 MB.
 const maxTree = 128 << 10
 
-// find is what an answer has at a location: a number or text, nil, or what is neither. Its errors quote nothing of the answer.
-func find(format string, body []byte, location string) (any, error) {
-	if (format == formatXML || format == formatYAML) && len(body) > maxTree {
-		return nil, fmt.Errorf("the answer has %d bytes, of which at most %d are read as %s", len(body), maxTree, format)
+// find is what an answer has at a location: a number or text, nil, or what is neither.
+func find(format string, a httpAnswer, location string) (any, error) {
+	if (format == formatXML || format == formatYAML) && len(a.body) > maxTree {
+		return nil, fmt.Errorf("the answer is longer than the %d bytes that are read as %s", maxTree, format)
 	}
-	switch format {
-	case formatXML:
-		return findXML(body, location)
-	case formatYAML:
-		return findYAML(body, location)
-	case formatPrometheus:
-		return findSeries(body, location)
-	default:
-		return findJSON(body, location)
+	read := map[string]func([]byte, string) (any, error){
+		formatJSON: findJSON, formatXML: findXML, formatYAML: findYAML, formatPrometheus: findSeries,
 	}
+	found, err := read[format](a.body, location)
+	if errors.Is(err, errFormat) {
+		titles := map[string]string{
+			formatJSON: "JSON", formatXML: "XML", formatYAML: "YAML", formatPrometheus: "in the text format of Prometheus",
+		}
+		return nil, fmt.Errorf("not %s, as format says it is: %s", titles[format], a.described())
+	}
+	return found, err
 }
 
 // findJSON follows a path of GJSON. It differs from KEDA in an answer that is no JSON, of
@@ -125,10 +122,9 @@ func index(text string, count int) (int, bool) {
 	return i, err == nil && i >= 0 && i < count && strconv.Itoa(i) == text
 }
 
-// outcome is what was found as a number. A text may be a quantity, as in KEDA, and a
-// negative value is 0, because KEDA's adapter sends it as that. It parts from KEDA where
-// that makes 0 of NaN and infinities.
-func (q apiQuery) outcome(found any, a httpAnswer) scaling.Outcome {
+// numberIn is what was found as a number. A text may be a quantity, as in KEDA. It parts
+// from KEDA where that makes 0 of NaN and infinities.
+func numberIn(found any) scaling.Outcome {
 	var value float64
 	switch found := found.(type) {
 	case nil:
@@ -142,25 +138,28 @@ func (q apiQuery) outcome(found any, a httpAnswer) scaling.Outcome {
 	case float64:
 		value = found
 	case string:
-		quantity, err := resource.ParseQuantity(found)
+		quantity, err := quantityOf(found)
 		if err != nil {
-			return scaling.Outcome{Err: fmt.Errorf("not a number or quantity: %q", q.secrets(a).excerpt(found))}
+			return scaling.Outcome{Err: fmt.Errorf("valueLocation leads to %s, not to a number or quantity", kindOf(found))}
 		}
 		value = quantity.AsApproximateFloat64()
 	default:
 		return scaling.Outcome{Err: fmt.Errorf("valueLocation leads to %s, not to a number", kindOf(found))}
 	}
-	switch {
-	case math.IsNaN(value) || math.IsInf(value, 0):
+	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return scaling.Outcome{Err: fmt.Errorf("%w: %v", scaling.ErrNoData, value)}
-	case value < 0:
-		return scaling.Outcome{Note: fmt.Sprintf("%v counts as 0, as in KEDA", value)}
 	}
-	return scaling.Outcome{Value: math.Abs(value)} // and not -0
+	return notNegative(value)
 }
 
+// kindOf says what was found, and not with what in it.
 func kindOf(found any) string {
-	switch found.(type) {
+	switch found := found.(type) {
+	case string:
+		if found == "" {
+			return "an empty text"
+		}
+		return "a text of " + size(len(found))
 	case bool:
 		return "true or false"
 	case []any:
@@ -169,31 +168,4 @@ func kindOf(found any) string {
 		return "a mapping"
 	}
 	return "a date" // of YAML
-}
-
-// inWords quotes an answer that is of another format.
-func (q apiQuery) inWords(err error, a httpAnswer) error {
-	if !errors.Is(err, errFormat) {
-		return err
-	}
-	titles := map[string]string{
-		formatJSON: "JSON", formatXML: "XML", formatYAML: "YAML", formatPrometheus: "in the text format of Prometheus",
-	}
-	return fmt.Errorf("not %s, as format says it is: %q", titles[q.format], q.secrets(a).excerpt(string(a.body)))
-}
-
-// secrets are what the answer must not be quoted with: besides what is known to be a
-// secret, what may be one in the URL's parameters.
-func (q apiQuery) secrets(a httpAnswer) secrets {
-	sent := slices.Clone(a.sent)
-	_, text, _ := strings.Cut(q.path, "?")
-	parameters, _ := url.ParseQuery(text)
-	for _, values := range parameters {
-		for _, value := range values {
-			if len(value) >= 2*shortSecret {
-				sent = append(sent, value)
-			}
-		}
-	}
-	return sent
 }

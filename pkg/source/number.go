@@ -1,8 +1,11 @@
 package source
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/dashpot-project/dashpot/pkg/algorithm"
 	"github.com/dashpot-project/dashpot/pkg/metadata"
@@ -14,6 +17,14 @@ const maxTarget = 1e9
 // targetKey describes a target.
 func targetKey(name, meaning string) metadata.Key {
 	return metadata.Key{Name: name, Kind: metadata.Number, Range: metadata.Range{Min: 0.001, Max: maxTarget}, Default: "5", Meaning: meaning}
+}
+
+// neededTargetKey describes a target without a default, which KEDA does not have either.
+func neededTargetKey(name, of string) metadata.Key {
+	return metadata.Key{
+		Name: name, Kind: metadata.Number, Range: metadata.Range{Min: 0.001, Max: maxTarget}, Required: true,
+		Meaning: "How much of the " + of + " one replica takes.",
+	}
 }
 
 // activationKey describes an activation threshold.
@@ -43,6 +54,18 @@ func number(m *metadata.Map, k metadata.Key) float64 {
 		}
 	}
 	return m.Number(k)
+}
+
+// longExponent is one over which Kubernetes' own reader of quantities thinks for minutes, as
+// that of 1e-99999999.
+var longExponent = regexp.MustCompile(`[eE][+-]?[0-9]{3,}$`)
+
+// quantityOf reads a quantity of Kubernetes. Its error quotes nothing.
+func quantityOf(text string) (resource.Quantity, error) {
+	if len(text) > 64 || longExponent.MatchString(text) {
+		return resource.Quantity{}, resource.ErrFormatWrong
+	}
+	return resource.ParseQuantity(text)
 }
 
 // units are the suffixes of Kubernetes' quantities, the longer ones first.

@@ -24,10 +24,7 @@ var (
 		Name: "query", Required: true, Format: "a PromQL query for one number",
 		Meaning: "What to ask. The answer must be a vector of one series at most.",
 	}
-	thresholdKey = metadata.Key{
-		Name: "threshold", Kind: metadata.Number, Range: metadata.Range{Min: 0.001, Max: maxTarget}, Required: true,
-		Meaning: "How much of the query's value one replica takes.",
-	}
+	thresholdKey           = neededTargetKey("threshold", "query's value")
 	activationThresholdKey = activationKey("activationThreshold")
 	namespaceKey           = metadata.Key{
 		Name:    "namespace",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,79 +34,118 @@ type promSeries struct {
 	Histogram *json.RawMessage `json:"histogram"`
 }
 
-// failure is the error that the server reports, with its type; nil if it reports none.
-func (a promAnswer) failure(sent secrets) error {
+// promErrors are the types of errors that Prometheus has, and promReasons what it says of
+// one that tells one cause from another.
+var (
+	promErrors  = []string{"bad_data", "canceled", "execution", "internal", "not_acceptable", "not_found", "timeout", "unavailable"}
+	promReasons = []string{
+		"parse error", "unclosed left parenthesis", "unexpected end of input", "no expression found in input",
+		"unknown function with name", "unexpected character", "unknown escape sequence", "at least one non-empty matcher",
+		"ranges only allowed for vector selectors", "expected type instant vector", "expected type range vector",
+		"many-to-many matching not allowed", "found duplicate series for the match group", "multiple matches for labels",
+		"vector cannot contain metrics with the same labelset", "load too many samples into memory",
+		"invalid regular expression", "query timed out", "query was canceled",
+	}
+	// position is where in the query an error is, its line and character.
+	position = regexp.MustCompile(`\b\d{1,3}:\d{1,5}: parse error\b`)
+)
+
+// failure is the error that the server reports, with its type, as far as both are of
+// Prometheus; nil if it reports none.
+func (a promAnswer) failure() error {
 	if a.Status != "error" && a.ErrorType == "" {
 		return nil
 	}
-	return fmt.Errorf("%s: %s", sent.excerpt(a.ErrorType), sent.excerpt(a.Error))
+	kind := "an error of another type than Prometheus has"
+	if slices.Contains(promErrors, a.ErrorType) {
+		kind = a.ErrorType
+	}
+	reasons := among(promReasons, a.Error)
+	if at := position.FindString(a.Error); at != "" {
+		reasons[0] = at // which is the first of promReasons, and where
+	}
+	return errors.New(strings.TrimSuffix(kind+": "+strings.Join(reasons, ", "), ": "))
+}
+
+// remarks says that the server has some about its answer. What they are is shown to nobody
+// but who asks it.
+func (a promAnswer) remarks() string {
+	switch {
+	case len(a.Warnings) > 0:
+		return "the server warns of this answer; ask it the same to see of what"
+	case len(a.Infos) > 0:
+		return "the server has a remark about the query; ask it the same to see which"
+	}
+	return ""
 }
 
 // decode is the outcome of an answer.
 func (q promQuery) decode(a httpAnswer) scaling.Outcome {
 	if a.success() {
-		return decodeAnswer(a.body, q.ignoreNull, a.sent)
+		return decodeAnswer(a, q.ignoreNull)
 	}
 	var said promAnswer
 	if err := json.Unmarshal(a.body, &said); err != nil { // a proxy's page, for one
 		return scaling.Outcome{Err: a.refusal(nil)}
 	}
-	return scaling.Outcome{Err: a.refusal(said.failure(a.sent))}
+	return scaling.Outcome{Err: a.refusal(said.failure())}
 }
 
 // decodeAnswer is the outcome of an answer with a status of success, with an error that
-// does not name the query. sent is what the request had that must not be shown.
+// does not name the query.
 //
 // It follows KEDA: ignoreNull makes 0 of no series, an empty or null value, NaN and
 // infinities, and a negative value is 0, because KEDA's adapter sends it as that. It
 // parts from KEDA where that takes something else than a vector, such as a matrix, an
 // error or JSON of any other shape, for a vector without series, and so for 0.
-func decodeAnswer(body []byte, ignoreNull bool, sent secrets) scaling.Outcome {
+func decodeAnswer(answer httpAnswer, ignoreNull bool) scaling.Outcome {
 	var a promAnswer
-	if err := json.Unmarshal(body, &a); err != nil {
-		return scaling.Outcome{Err: fmt.Errorf("not an answer of Prometheus: %q", sent.excerpt(string(body)))}
+	if err := json.Unmarshal(answer.body, &a); err != nil {
+		return scaling.Outcome{Err: fmt.Errorf("not an answer of Prometheus: %s", answer.described())}
 	}
-	if err := a.failure(sent); err != nil {
+	if err := a.failure(); err != nil {
 		return scaling.Outcome{Err: err}
 	}
 	if a.Data == nil {
-		return scaling.Outcome{Err: fmt.Errorf("not an answer of Prometheus, which has data: %q", sent.excerpt(string(body)))}
+		return scaling.Outcome{Err: fmt.Errorf("not an answer of Prometheus, which has data: %s", answer.described())}
 	}
-	series, err := a.Data.vector(sent)
+	series, err := a.Data.vector()
 	if err != nil {
 		return scaling.Outcome{Err: err}
 	}
-	o := reading(series, ignoreNull, sent)
+	o := reading(series, ignoreNull)
 	if o.Err == nil {
-		said := []string{sent.excerpt(strings.Join(append(a.Warnings, a.Infos...), "; ")), o.Note}
-		o.Note = strings.Join(slices.DeleteFunc(said, func(s string) bool { return s == "" }), "; ")
+		said := slices.DeleteFunc([]string{a.remarks(), o.Note}, func(s string) bool { return s == "" })
+		o.Note = strings.Join(said, "; ")
 	}
 	return o
 }
 
 // vector is the result, if it is one. Servers that name no type mean one.
-func (d promData) vector(sent secrets) ([]promSeries, error) {
+func (d promData) vector() ([]promSeries, error) {
 	switch d.ResultType {
 	case "vector", "":
 	case "matrix":
 		return nil, errors.New("the answer is a matrix; ask for an instant, without a range such as [5m] at the end")
 	case "scalar":
 		return nil, errors.New("the answer is a scalar; write vector(…) around the query")
+	case "string":
+		return nil, errors.New("the answer is a string, not a vector")
 	default:
-		return nil, fmt.Errorf("the answer is a %s, not a vector", sent.excerpt(d.ResultType))
+		return nil, errors.New("the answer is of a type that Prometheus does not have, not a vector")
 	}
 	if len(d.Result) == 0 {
 		return nil, errors.New("not an answer of Prometheus: its data has no result")
 	}
 	var series []promSeries
 	if err := json.Unmarshal(d.Result, &series); err != nil {
-		return nil, fmt.Errorf("not a vector: %q", sent.excerpt(string(d.Result)))
+		return nil, errors.New("not a vector: its result is no list of series")
 	}
 	return series, nil
 }
 
 // reading is the number in a vector.
-func reading(series []promSeries, ignoreNull bool, sent secrets) scaling.Outcome {
+func reading(series []promSeries, ignoreNull bool) scaling.Outcome {
 	switch {
 	case len(series) == 0:
 		return null("no series", ignoreNull)
@@ -122,13 +162,13 @@ func reading(series []promSeries, ignoreNull bool, sent secrets) scaling.Outcome
 	case nil:
 		return null("null", ignoreNull)
 	case string:
-		return fromSample(sample, ignoreNull, sent)
+		return fromSample(sample, ignoreNull)
 	default:
 		return scaling.Outcome{Err: errors.New("not a sample: its value is not a number in a string")}
 	}
 }
 
-func fromSample(sample string, ignoreNull bool, sent secrets) scaling.Outcome {
+func fromSample(sample string, ignoreNull bool) scaling.Outcome {
 	value, err := strconv.ParseFloat(sample, 64)
 	switch {
 	case math.IsNaN(value):
@@ -138,8 +178,15 @@ func fromSample(sample string, ignoreNull bool, sent secrets) scaling.Outcome {
 	case math.IsInf(value, -1) && err == nil:
 		return null("-Inf", ignoreNull)
 	case err != nil:
-		return scaling.Outcome{Err: fmt.Errorf("not a number: %q", sent.excerpt(sample))}
-	case value < 0:
+		return scaling.Outcome{Err: errors.New("not a sample: its value is a text that is no number")}
+	}
+	return notNegative(value)
+}
+
+// notNegative is the outcome of a number, of which one below 0 counts as 0, because KEDA's
+// adapter sends it as that.
+func notNegative(value float64) scaling.Outcome {
+	if value < 0 {
 		return scaling.Outcome{Note: fmt.Sprintf("%v counts as 0, as in KEDA", value)}
 	}
 	return scaling.Outcome{Value: math.Abs(value)} // and not -0

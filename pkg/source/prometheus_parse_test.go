@@ -175,7 +175,7 @@ func TestHTTPKeys(t *testing.T) {
 		{"no host", values{"serverAddress": "http://:9090"}, "", `serverAddress "http://:9090": ` + address},
 		{"no port", values{"serverAddress": "http://prom:"}, "", `serverAddress "http://prom:": ` + address},
 		{"illegal port", values{"serverAddress": "http://prom:0"}, "", `serverAddress "http://prom:0": ` + address},
-		{"parameters", values{"serverAddress": "http://prom?a=b"}, "", `serverAddress "http://prom?a=b": ` + address},
+		{"parameters", values{"serverAddress": "http://prom?a=b"}, "", "serverAddress: " + address},
 		{"broken, with credentials", values{"serverAddress": "http://me:hunter2@prom:x"}, "", "serverAddress: " + address},
 		{"header without value", values{"customHeaders": "hunter2"}, "", "customHeaders: " + header},
 		{"illegal header", values{"customHeaders": "a b=hunter2"}, "", "customHeaders: " + header},

@@ -40,14 +40,14 @@ func TestC28PromQL(t *testing.T) {
 		{"b: guarded", "sum(a)/clamp_min(sum(b), 1)", 6, 6, "", "", ""},
 		{"c: idle rate", "sum(rate(b[2m]))", 6, 0, "", "", ""},
 		{"c: before the server's time", "sum(rate(a[2m] offset 2m))", 6, 0, "no series" + byIgnoring, "", "no data: no series"},
-		{"d: syntax", `sum(rate(x{queue="queue1"[1m]}))`, 6, 0, "", `400 Bad Request: bad_data: invalid parameter "query": `, `400 Bad Request: bad_data: `},
+		{"d: syntax", `sum(rate(x{queue="queue1"[1m]}))`, 6, 0, "", `400 Bad Request: bad_data: 1:26: parse error, unexpected character`, `400 Bad Request: bad_data: `},
 		{"no such metric", "nothing", 6, 0, "no series" + byIgnoring, "", "no data: no series"},
 		{"several series", "x_bucket", 6, 0, "", "several series, where one number is needed", "several series"},
 		{"scalar", "scalar(a)", 6, 0, "", "the answer is a scalar; write vector(…)", "the answer is a scalar"},
 		{"string", `"a"`, 6, 0, "", "the answer is a string, not a vector", "the answer is a string"},
 		{"matrix", "a[1m]", 6, 0, "", "the answer is a matrix; ask for an instant", "the answer is a matrix"},
 		{"negative", "-a", 6, 0, "-6 counts as 0, as in KEDA", "", ""},
-		{"fails while it runs", `label_replace(a, "x", "$1", "a", "(") or a`, 6, 0, "", "422 Unprocessable Entity: execution: ", "422 "},
+		{"fails while it runs", `label_replace(a, "x", "$1", "a", "(") or a`, 6, 0, "", "422 Unprocessable Entity: execution: invalid regular expression", "422 "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server.Set("a", tt.a)
@@ -111,7 +111,7 @@ func TestC44TLS(t *testing.T) {
 		value   float64
 		err     string
 	}{
-		{"b: no certificate", strict, values{"ca": strict.CA()}, 0, "client certificate required; set authModes tls, cert and key: remote error: tls: "},
+		{"b: no certificate", strict, values{"ca": strict.CA()}, 0, "client certificate required; set authModes tls, cert and key"},
 		{"b: certificate without the mode", strict, values{"ca": strict.CA(), "cert": cert, "key": key}, 0, "client certificate required; "},
 		{"b: certificate and key", strict, values{"ca": strict.CA(), "authModes": "tls", "cert": cert, "key": key}, 7, ""},
 		{"c: unknown authority", open, values{}, 0, "tls: failed to verify certificate: x509: certificate signed by unknown authority"},

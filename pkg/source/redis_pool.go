@@ -67,10 +67,10 @@ func (p *redisPool) read(ctx context.Context, queries []redisQuery) ([]scaling.O
 		defer cancel()
 		defer release()
 		answers := ask(ctx, client.conn, queries)
-		sent := queries[0].server.Value().secrets()
+		address := queries[0].server.Value().addresses
 		for i, a := range answers {
 			if a.err != nil {
-				answers[i].err = inWords(a.err, sent)
+				answers[i].err = inWords(a.err, address, "the server does not answer as Redis does")
 			}
 		}
 		client.judge(ctx, probe, answers)

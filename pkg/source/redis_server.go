@@ -178,11 +178,6 @@ func fields(text string) []string {
 	return fields
 }
 
-// secrets are the credentials that a server is sent. A server's refusal may name the user.
-func (s redisServer) secrets() secrets {
-	return secrets{s.username, s.password, s.sentinelUsername, s.sentinelPassword}
-}
-
 // connect makes a client. It does not touch the network yet.
 func (s redisServer) connect(timeout time.Duration) redis.UniversalClient {
 	options := &redis.UniversalOptions{

@@ -98,8 +98,8 @@ func TestLengthOfEveryType(t *testing.T) {
 		{"zset", 1, ""},
 		{"hash", 4, ""},
 		{"nothing", 0, ""},
-		{"text", 0, "WRONGTYPE key is a string, not a list, set, zset or hash"},
-		{"stream", 0, "WRONGTYPE key is a stream, not a list, set, zset or hash"},
+		{"text", 0, "WRONGTYPE key is a string: this type of trigger reads others"},
+		{"stream", 0, "WRONGTYPE key is a stream: this type of trigger reads others"},
 		{"list", 3, ""}, // after an error in the middle
 	}
 	queries := make([]scaling.Query, len(tests))

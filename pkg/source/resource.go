@@ -179,7 +179,7 @@ func parseQuantity(m *metadata.Map) algorithm.Milli {
 	if text == "" {
 		return 0
 	}
-	quantity, err := resource.ParseQuantity(text)
+	quantity, err := quantityOf(text)
 	milli := algorithm.Milli(quantity.MilliValue())
 	if err != nil || milli <= 0 || milli > algorithm.MaxMilli {
 		m.Problem(resourceValueKey, fmt.Sprintf("an AverageValue is a quantity from 1m to %v", algorithm.MaxMilli.Float()))
@@ -215,7 +215,7 @@ func (r resources) read(ctx context.Context, queries []resourceQuery) ([]scaling
 	defer cancel()
 	workload, readings, err := r.pods.Measure(ctx, q.scope, q.selector, metrics)
 	if err != nil {
-		return nil, err
+		return nil, steady(err)
 	}
 	outcomes := make([]scaling.Outcome, len(queries))
 	for i, q := range queries {

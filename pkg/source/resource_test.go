@@ -118,6 +118,7 @@ func TestResource(t *testing.T) {
 		{"no metrics", "cpu", values{"value": "60"}, 2, at(2, 0).less("pod-0", "pod-1"), "cpu of the scale target's pods: no data: the metric has no data that counts, pods: 2, pending or starting: 0, without a reading: 2, failed or being deleted: 0"},
 		{"no such container", "cpu", values{"value": "60", "containerName": "db"}, 1, at(1, 50), `cpu of container db in the scale target's pods: pod "pod-0" has no container "db": name one that every pod of the scale target has`},
 		{"not measured", "cpu", values{"value": "60", "podSelector": "app in (b,a)"}, 1, &staff{err: errors.New("refused")}, "cpu of pods app in (a,b): refused"},
+		{"not measured, by a connection", "cpu", values{"value": "60"}, 1, &staff{err: errors.New("list: read tcp 10.0.0.1:54321->10.96.0.1:443: read: reset")}, "cpu of the scale target's pods: list: read tcp: read: reset"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -214,6 +215,7 @@ func TestResourceKeys(t *testing.T) {
 		{"percent", values{"value": "80%"}, `value "80%": ` + value + percentage},
 		{"a quantity for a percentage", values{"value": "100m"}, `value "100m": ` + value + percentage},
 		{"no quantity", values{"value": "much", "metricType": "AverageValue"}, `value "much": ` + value + quantity},
+		{"a quantity over which minutes go", values{"value": "1e-99999999", "metricType": "AverageValue"}, `value "1e-99999999": ` + value + quantity},
 		{"a quantity of nothing", values{"value": "0", "metricType": "AverageValue"}, `value "0": ` + value + quantity},
 		{"less than nothing", values{"value": "-5m", "metricType": "AverageValue"}, `value "-5m": ` + value + quantity},
 		{"more than can be", values{"value": "10E", "metricType": "AverageValue"}, `value "10E": ` + value + quantity},

@@ -77,7 +77,7 @@ func TestStreams(t *testing.T) {
 	do(t, client, "FLUSHALL")
 	do(t, client, "SET s text")
 	for _, q := range []scaling.Query{length, pending, lag} {
-		if got := readOne(t, table, q); got.Err == nil || !strings.Contains(got.Err.Error(), "WRONGTYPE key is a string, not a stream") {
+		if got := readOne(t, table, q); got.Err == nil || !strings.Contains(got.Err.Error(), "WRONGTYPE key is a string: this type of trigger reads others") {
 			t.Errorf("%s: got %v for a string", q, got)
 		}
 	}

@@ -17,6 +17,10 @@ type Options struct {
 	// Idle is after what time without a read the connections to a server are closed;
 	// 10 minutes if zero, twice the longest interval that a policy may have.
 	Idle time.Duration
+	// Parsing is how many answers of HTTP servers are looked at at a time; 4 if zero. One of
+	// 128 KiB of YAML may take 40 MB meanwhile. Four times as many of more than 64 KiB are
+	// kept.
+	Parsing int
 	// Pods measures pods for the triggers cpu and memory. Without it, where no cluster is
 	// seen, such a trigger is a problem.
 	Pods Pods
@@ -52,10 +56,13 @@ func New(o Options) *Table {
 	if o.Idle == 0 {
 		o.Idle = 10 * time.Minute
 	}
+	if o.Parsing == 0 {
+		o.Parsing = 4
+	}
 	t := &Table{salt: make([]byte, 16)}
 	_, _ = rand.Read(t.salt) // never fails: it crashes the program instead
 	join(t, newRedisPool(o.Timeout, o.Idle), redisKinds()...)
-	clients := newHTTPClients(o.Timeout, o.Idle)
+	clients := newHTTPClients(o.Timeout, o.Idle, o.Parsing)
 	join(t, newHTTPReader[promQuery](o.Timeout, clients), prometheus(o.Timeout))
 	join(t, newHTTPReader[apiQuery](o.Timeout, clients), metricsAPI(o.Timeout))
 	join(t, cronClock{}, cronKind())
