@@ -22,8 +22,8 @@ func environment(values map[string]string) func(string) string {
 func TestParseDefaults(t *testing.T) {
 	got, err := parse(nil, environment(nil), &bytes.Buffer{})
 	want := options{
-		Options:     process.Options{HTTPAddress: ":8080", LogLevel: slog.LevelInfo, LogFormat: "text"},
-		grpcAddress: ":9090", observe: observeAuto,
+		Options:     process.Options{HTTPAddress: ":8080", LogLevel: slog.LevelInfo, LogFormat: "text", MaxPolicies: 200_000},
+		grpcAddress: ":9090", observe: observeAuto, maxStreams: 50_000,
 	}
 	if err != nil || got != want {
 		t.Errorf("got %+v, error %v; want %+v", got, err, want)
@@ -51,7 +51,7 @@ func TestParseTakesTheEnvironmentWhereNoFlagIs(t *testing.T) {
 func TestParseNamesEveryProblem(t *testing.T) {
 	args := []string{
 		"--grpc-address=9090", "--http-address=:70000", "--observe=maybe", "--tls-key=k", "--tls-client-ca=ca",
-		"--log-level=loud", "--log-format=xml", "--redis-url=http://secret@redis", "extra",
+		"--max-policies=0", "--max-streams=-1", "--log-level=loud", "--log-format=xml", "--redis-url=http://secret@redis", "extra",
 	}
 	_, err := parse(args, environment(nil), &bytes.Buffer{})
 	if err == nil {
@@ -60,6 +60,7 @@ func TestParseNamesEveryProblem(t *testing.T) {
 	for _, want := range []string{
 		`--grpc-address is "9090"; it must be HOST:PORT`, `--http-address is ":70000"; it must be HOST:PORT`,
 		`--observe is "maybe"; it must be auto, on, off`, `--tls-cert is "" and --tls-key is "k"; both must be set`,
+		`--max-policies is 0; it must be from 1 to 2147483647`, `--max-streams is -1; it must be from 1`,
 		`--tls-client-ca is "ca" without --tls-cert`, `--log-level is "loud"; it must be debug, info, warn or error`,
 		`--log-format is "xml"; it must be text or json`, `--redis-url: `, `argument "extra" is not a flag`,
 	} {
@@ -67,8 +68,8 @@ func TestParseNamesEveryProblem(t *testing.T) {
 			t.Errorf("no %q in\n%v", want, err)
 		}
 	}
-	if lines := strings.Count(err.Error(), "\n") + 1; lines != 9 {
-		t.Errorf("%d lines; want one for each of 9 problems:\n%v", lines, err)
+	if lines := strings.Count(err.Error(), "\n") + 1; lines != 11 {
+		t.Errorf("%d lines; want one for each of 11 problems:\n%v", lines, err)
 	}
 	if strings.Contains(err.Error(), "secret") {
 		t.Errorf("the password is told: %v", err)
@@ -139,7 +140,7 @@ func TestObserve(t *testing.T) {
 		{observeOn, file, true, false},
 		{observeOff, file, false, false},
 	} {
-		view, err := observe(options{process.Options{Kubeconfig: test.kubeconfig}, "", test.mode}, slog.New(slog.DiscardHandler))
+		view, err := observe(options{Options: process.Options{Kubeconfig: test.kubeconfig}, observe: test.mode}, slog.New(slog.DiscardHandler))
 		if (err != nil) != test.fails || (view.observer != nil) != test.observes {
 			t.Errorf("--observe=%s with kubeconfig %q: observes %v, error %v", test.mode, test.kubeconfig, view.observer != nil, err)
 		}

@@ -71,8 +71,9 @@ func (p parts) run(ctx context.Context) (err error) {
 	measured := p.Metrics.Source(p.triggers)
 	evaluator := scaling.NewEvaluator(scaling.Options{
 		Source: measured, Store: p.Metrics.Store(records), Observer: p.view.view(), OnDecision: p.onDecision(),
+		MaxPolicies: p.options.MaxPolicies,
 	})
-	watcher := watch.New(evaluator, measured, watch.Options{})
+	watcher := watch.New(evaluator, measured, watch.Options{MaxStreams: p.options.maxStreams})
 	pokes := pokes{records.Redis, watcher}
 	p.Metrics.ShowPolicies(evaluator.Decisions)
 	p.Mux.Handle("/v1/", httpapi.New(evaluator, pokes.send, p.Log))

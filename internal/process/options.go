@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"slices"
 	"strconv"
@@ -32,10 +33,12 @@ type Options struct {
 	Kubeconfig string
 	// Delegates are other servers of external metrics; nil for none.
 	Delegates *delegate.Plan
-	TLS       CertificateFiles
-	LogLevel  slog.Level
-	LogFormat string
-	Version   bool
+	// MaxPolicies is how many policies the process takes on.
+	MaxPolicies int
+	TLS         CertificateFiles
+	LogLevel    slog.Level
+	LogFormat   string
+	Version     bool
 }
 
 // Common are the options of a program whose own embed them.
@@ -76,6 +79,7 @@ func NewFlags(program, door string, common *Options, out io.Writer) *Flags {
 	f.StringVar(&common.Kubeconfig, "kubeconfig", "", "find the cluster by this file; default $KUBECONFIG, else the pod's service account")
 	f.StringArrayVar(&f.delegates, "delegate", nil, "read external metrics of another adapter too, given as NAME=https://HOST[:PORT]; may be repeated")
 	f.StringVar(&f.delegatesFile, "delegates-file", "", "read more such adapters, with their certificates, tokens and rules, from this YAML file")
+	f.IntVar(&common.MaxPolicies, "max-policies", 200_000, "take on so many policies at most; one that nobody asks about for an hour is forgotten")
 	f.StringVar(&common.TLS.Cert, "tls-cert", "", "serve "+door+" with this PEM certificate; reloaded when it changes")
 	f.StringVar(&common.TLS.Key, "tls-key", "", "the certificate's PEM key")
 	f.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
@@ -114,6 +118,7 @@ func (f *Flags) Read(args []string, getenv func(string) string) error {
 		f.Problem("argument %q is not a flag, and there is nothing else", f.Arg(0))
 	}
 	f.CheckAddress("http-address", o.HTTPAddress)
+	f.CheckCount("max-policies", o.MaxPolicies)
 	if (o.TLS.Cert == "") != (o.TLS.Key == "") {
 		f.Problem("--tls-cert is %q and --tls-key is %q; both must be set, or neither", o.TLS.Cert, o.TLS.Key)
 	}
@@ -134,6 +139,13 @@ func (f *Flags) CheckAddress(flag, address string) {
 	}
 	if err != nil {
 		f.Problem("--%s is %q; it must be HOST:PORT or :PORT, the port from 0 (any) to 65535", flag, address)
+	}
+}
+
+// CheckCount notes a limit that lets nothing through, or more than an int32 counts.
+func (f *Flags) CheckCount(flag string, count int) {
+	if count < 1 || count > math.MaxInt32 {
+		f.Problem("--%s is %d; it must be from 1 to %d", flag, count, math.MaxInt32)
 	}
 }
 

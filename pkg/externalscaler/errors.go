@@ -11,8 +11,8 @@ import (
 )
 
 // toStatus turns an error into the status that tells KEDA's log and events about
-// it: InvalidArgument for what the user has to mend, Unavailable for what passes by
-// itself. nil stays nil, and an error that is or wraps a status keeps its code.
+// it: InvalidArgument for what the user has to mend, ResourceExhausted for what the
+// operator has to, Unavailable for what passes by itself. nil stays nil, and an error that is or wraps a status keeps its code.
 func toStatus(err error) error {
 	if err == nil {
 		return nil
@@ -30,6 +30,8 @@ func codeOf(err error) codes.Code {
 	switch {
 	case errors.Is(err, scaling.ErrBadPolicy):
 		return codes.InvalidArgument
+	case errors.Is(err, scaling.ErrTooMany):
+		return codes.ResourceExhausted
 	case errors.Is(err, scaling.ErrUnobserved),
 		errors.Is(err, scaling.ErrNotRead),
 		errors.Is(err, scaling.ErrNoData):

@@ -79,6 +79,7 @@ func TestErrors(t *testing.T) {
 	}{
 		{fmt.Errorf("%w: listLength is 0", scaling.ErrBadPolicy), codes.InvalidArgument},
 		{errors.Join(fmt.Errorf("%w: a", scaling.ErrNotRead), fmt.Errorf("%w: b", scaling.ErrBadPolicy)), codes.InvalidArgument},
+		{fmt.Errorf("%w policies: 3", scaling.ErrTooMany), codes.ResourceExhausted},
 		{fmt.Errorf("shop/worker: %w", scaling.ErrUnobserved), codes.Unavailable},
 		{fmt.Errorf("%w: redis: refused", scaling.ErrNotRead), codes.Unavailable},
 		{fmt.Errorf("%w", scaling.ErrNoData), codes.Unavailable},

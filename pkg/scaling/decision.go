@@ -35,6 +35,9 @@ var (
 	ErrBadPolicy = errors.New("invalid policy")
 	// ErrNotRead: a trigger could not be read.
 	ErrNotRead = errors.New("trigger not read")
+	// ErrTooMany: the process has as many as it takes on, of policies or of streams; who
+	// has one keeps it.
+	ErrTooMany = errors.New("too many")
 )
 
 // Decision is what one request gets: the answer, and every fact that led to it.

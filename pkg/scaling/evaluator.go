@@ -19,6 +19,9 @@ type Options struct {
 	Patience time.Duration
 	// ReadTimeout ends a read that nobody waits for any more; 3 s if zero.
 	ReadTimeout time.Duration
+	// MaxPolicies is how many policies are known at once at most; 200,000 if zero. One that
+	// nobody asks about for an hour is forgotten.
+	MaxPolicies int
 }
 
 // maxSwaps is how often a change is stepped again on a newer record.
@@ -30,8 +33,10 @@ type Evaluator struct {
 	store      Store
 	observer   Observer
 	onDecision func(Decision)
-	memory     *memory
-	reads      *reads
+	// maxPolicies is Options.MaxPolicies.
+	maxPolicies int
+	memory      *memory
+	reads       *reads
 }
 
 // NewEvaluator returns an evaluator over its parts.
@@ -42,11 +47,14 @@ func NewEvaluator(o Options) *Evaluator {
 	if o.ReadTimeout == 0 {
 		o.ReadTimeout = 3 * time.Second
 	}
+	if o.MaxPolicies == 0 {
+		o.MaxPolicies = 200_000
+	}
 	if o.OnDecision == nil {
 		o.OnDecision = func(Decision) {}
 	}
 	return &Evaluator{
-		store: o.Store, observer: o.Observer, onDecision: o.OnDecision,
+		store: o.Store, observer: o.Observer, onDecision: o.OnDecision, maxPolicies: o.MaxPolicies,
 		memory: newMemory(), reads: newReads(o.Source, o.Patience, o.ReadTimeout),
 	}
 }
@@ -65,8 +73,12 @@ type Request struct {
 
 // Evaluate makes a decision. It always returns one; Decision.Err says whether it
 // may be served. Callers wait at most the patience for a reading, once: while a
-// server is slower than that, they get what is on file.
+// server is slower than that, they get what is on file. A policy beyond the limit gets an
+// error, of which OnDecision is not told: no log or list may grow with strangers.
 func (e *Evaluator) Evaluate(ctx context.Context, req Request) Decision {
+	if err := e.memory.admit(policyName{req.Ref, req.Policy.Record}, e.maxPolicies); err != nil {
+		return refuse(question{key: Key{Ref: req.Ref, Record: req.Policy.Record}, policy: req.Policy}, err)
+	}
 	d := e.decide(ctx, req)
 	e.memory.decided(d)
 	e.onDecision(d)

@@ -1,6 +1,7 @@
 package scaling
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -96,6 +97,18 @@ type memo struct {
 }
 
 func newMemory() *memory { return &memory{known: map[Key]*memo{}, last: map[policyName]verdict{}} }
+
+// admit says why a policy is one too many; nil if it is not. Who comes at the same moment
+// may be let in together.
+func (m *memory) admit(name policyName, most int) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sweep(time.Now())
+	if _, ok := m.last[name]; !ok && len(m.last) >= most {
+		return fmt.Errorf("%w policies: %s/%s is beyond the %d that this process takes on, see --max-policies", ErrTooMany, name.Namespace, name.Name, most)
+	}
+	return nil
+}
 
 // sweep forgets what nobody has asked about for long. The caller holds the lock.
 func (m *memory) sweep(now time.Time) {
@@ -220,7 +233,10 @@ func (m *memory) remember(key Key, r Record, st state, unsaved bool) state {
 func (m *memory) recent(key Key, st state) state {
 	mine := m.local(key)
 	mine.now, mine.latency, mine.degraded = st.now.Add(mine.at.Sub(st.at)), st.latency, st.degraded
-	mine.elapsed = min(mine.elapsed, max(0, mine.now.Sub(mine.record.Time)))
+	// Where the store is away, now is this process's clock and the record's time another's.
+	if passed := mine.now.Sub(mine.record.Time); passed >= 0 && !st.degraded {
+		mine.elapsed = min(mine.elapsed, passed)
+	}
 	return mine
 }
 

@@ -105,7 +105,8 @@ func (w *world) Evaluate(ctx context.Context, req scaling.Request) scaling.Decis
 		d.Err = req.Policy.Invalid
 	}
 	for _, trigger := range req.Policy.Triggers {
-		d.Active = d.Active || w.queues[trigger.Query.(query)] > 0
+		q, _ := scaling.In(trigger.Query, scaling.Scope{Namespace: req.Ref.Namespace}).(query)
+		d.Active = d.Active || !trigger.NeedsWorkload() && w.queues[q] > 0
 	}
 	return d
 }

@@ -41,6 +41,8 @@ type Options struct {
 	ReadTimeout time.Duration
 	// EvaluateTimeout bounds one evaluation; 2 s.
 	EvaluateTimeout time.Duration
+	// MaxStreams is how many streams are open at once at most; 50,000.
+	MaxStreams int
 	// Random is a source of numbers in [0, 1), for all that is spread; math/rand's.
 	Random func() float64
 }
@@ -60,6 +62,9 @@ func (o Options) withDefaults() Options {
 		if *field.value <= 0 {
 			*field.value = field.fallback
 		}
+	}
+	if o.MaxStreams <= 0 {
+		o.MaxStreams = 50_000
 	}
 	if o.Random == nil {
 		o.Random = rand.Float64
@@ -86,6 +91,8 @@ type Watcher struct {
 	closed  bool
 	due     dueHeap
 	objects map[objectName]*object
+	// streams is how many streams the objects have.
+	streams int
 	lanes   map[laneKey]*lane
 	// ready are lanes with something to read that the scheduler has yet to start.
 	ready []*lane
@@ -110,7 +117,8 @@ func New(evaluator Evaluator, source scaling.Source, options Options) *Watcher {
 // Watch serves one stream: it calls send, on this goroutine, each time the client
 // is to be told that the policy is active. It returns nil when the stream has
 // lived its life, give or take a tenth, and when streams are ended; the context's
-// error when the client goes away; and send's error.
+// error when the client goes away; send's error; and scaling.ErrTooMany for a stream
+// beyond the limit, without which polls wake the workload as before.
 //
 // send is called only after an evaluation that says active, and only where the
 // workload is known to have no replicas or nobody knows its count: an active push
@@ -119,9 +127,9 @@ func New(evaluator Evaluator, source scaling.Source, options Options) *Watcher {
 // an event for a metric that it has not cached yet. Where the count is unknown,
 // every change from inactive to active is told once.
 func (w *Watcher) Watch(ctx context.Context, ref scaling.Ref, policy *scaling.Policy, send func() error) error {
-	s, ok := w.open(ref, policy)
-	if !ok {
-		return nil
+	s, err := w.open(ref, policy)
+	if s == nil {
+		return err
 	}
 	defer w.close(s)
 	for {
@@ -138,15 +146,19 @@ func (w *Watcher) Watch(ctx context.Context, ref scaling.Ref, policy *scaling.Po
 	}
 }
 
-// open registers a stream, to be evaluated at once. ok is false after Shutdown.
-func (w *Watcher) open(ref scaling.Ref, policy *scaling.Policy) (s *stream, ok bool) {
+// open registers a stream, to be evaluated at once. It is nil after Shutdown, and with an
+// error beyond the limit.
+func (w *Watcher) open(ref scaling.Ref, policy *scaling.Policy) (*stream, error) {
 	now := time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		return nil, false
+		return nil, nil //nolint:nilnil // a stream that ends as it opens is no error
 	}
-	s = newStream(ref, policy)
+	if w.streams >= w.options.MaxStreams {
+		return nil, fmt.Errorf("%w streams: that of %s/%s is beyond the %d that this process keeps open, see --max-streams", scaling.ErrTooMany, ref.Namespace, ref.Name, w.options.MaxStreams)
+	}
+	s := newStream(ref, policy)
 	s.interval = w.intervalOf(policy)
 	s.phase = s.interval / slots * time.Duration(slots*w.options.Random())
 	s.expires = now.Add(w.about(w.options.Life))
@@ -155,14 +167,15 @@ func (w *Watcher) open(ref scaling.Ref, policy *scaling.Policy) (s *stream, ok b
 		w.objects[name] = &object{streams: map[*stream]struct{}{}}
 	}
 	w.objects[name].streams[s] = struct{}{}
+	w.streams++
 	w.plan(s, now)
-	return s, true
+	return s, nil
 }
 
 // intervalOf is how often the triggers of a policy are read while it is inactive.
 func (w *Watcher) intervalOf(policy *scaling.Policy) time.Duration {
 	for _, trigger := range policy.Triggers {
-		if trigger.Costly {
+		if trigger.Costly && !trigger.NeedsWorkload() { // which is not read at all
 			return max(w.options.Interval, policy.Interval)
 		}
 	}
@@ -179,6 +192,7 @@ func (w *Watcher) close(s *stream) {
 	name := objectName{s.ref.Namespace, s.ref.Name}
 	object := w.objects[name]
 	delete(object.streams, s)
+	w.streams--
 	if len(object.streams) == 0 {
 		delete(w.objects, name)
 	}
