@@ -12,8 +12,6 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"testing"
 
@@ -21,6 +19,7 @@ import (
 	"github.com/dashpot-project/dashpot/internal/redistest"
 	"github.com/dashpot-project/dashpot/test/e2e/binaries"
 	"github.com/dashpot-project/dashpot/test/e2e/cluster"
+	"github.com/dashpot-project/dashpot/test/e2e/cluster/scenario"
 )
 
 // crds is the path of the StabilizedMetric's definition.
@@ -42,43 +41,20 @@ type environment struct {
 var env environment
 
 func TestMain(m *testing.M) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	code, err := run(ctx, m)
-	stop()
-	if err != nil {
-		log.Print(err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(ctx context.Context, m *testing.M) (int, error) {
-	dir, err := os.MkdirTemp("", "dashpot-coexistence-")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	for _, program := range []string{"scaler", "adapter"} {
-		build := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(dir, program), "github.com/dashpot-project/dashpot/cmd/"+program)
-		if out, err := build.CombinedOutput(); err != nil {
-			return 0, fmt.Errorf("build the %s: %w\n%s", program, err, out)
+	scenario.Main(cluster.Options{}, []string{"scaler", "adapter"}, func(ctx context.Context, c *cluster.Cluster, dir string) (int, error) {
+		env.cluster = c
+		state, err := redistest.Launch() //nolint:contextcheck // a server's start is bounded by itself
+		if err != nil {
+			return 0, err
 		}
-	}
-	if env.cluster, err = cluster.Start(ctx, cluster.Options{Logf: log.Printf, Dir: os.Getenv("E2E_DIR")}); err != nil {
-		return 0, err
-	}
-	defer env.cluster.Stop()
-	state, err := redistest.Launch() //nolint:contextcheck // a server's start is bounded by itself
-	if err != nil {
-		return 0, err
-	}
-	defer state.Close()
-	if err := errors.Join(startScalers(ctx, dir, state.URL()), startAdapters(ctx, dir, state.URL())); err != nil {
-		return 0, err
-	}
-	defer env.front.stop()
-	defer env.prometheus.Close()
-	return m.Run(), nil
+		defer state.Close()
+		if err := errors.Join(startScalers(ctx, dir, state.URL()), startAdapters(ctx, dir, state.URL())); err != nil {
+			return 0, err
+		}
+		defer env.front.stop()
+		defer env.prometheus.Close()
+		return m.Run(), nil
+	})
 }
 
 func startScalers(ctx context.Context, dir, state string) (err error) {

@@ -12,7 +12,7 @@ import (
 // one time, for every key of the type. By the rule of both, a window whose end comes every
 // minute and whose start is on a leap day is open, and the other way round it is shut.
 func testCronAsKEDA(t *testing.T) {
-	testTwins(t, "cron", cronCases(time.Now()), "replicas-below-0")
+	testTwins(t, "cron", cronCases(time.Now()))
 }
 
 const (
@@ -21,7 +21,7 @@ const (
 )
 
 // cronCases has every key of the trigger type.
-func cronCases(now time.Time) []promCase {
+func cronCases(now time.Time) []twinCase {
 	window := func(start, end string, more ...string) map[string]string {
 		m := map[string]string{"timezone": "Europe/London", "start": start, "end": end, "desiredReplicas": "3"}
 		for i := 0; i+1 < len(more); i += 2 {
@@ -37,7 +37,7 @@ func cronCases(now time.Time) []promCase {
 	at := func(hours int) string {
 		return fmt.Sprintf("0 %d * * *", now.In(zone).Add(time.Duration(hours)*time.Hour).Hour())
 	}
-	return []promCase{
+	return []twinCase{
 		{name: "open", metadata: window(leapDay, everyMinute), value: "3"},
 		{name: "shut", metadata: window(everyMinute, leapDay), value: "0"},
 		{name: "fields", metadata: window("15,45 */2 29-29/1 feb ?", "*/7 0-23 * * sun-sat", "timezone", "America/New_York"), value: "3"},
@@ -45,7 +45,7 @@ func cronCases(now time.Time) []promCase {
 		{name: "zone-shut", metadata: window(at(2), at(4), "timezone", "Asia/Kolkata"), value: "0"},
 		{name: "replicas", metadata: window(leapDay, everyMinute, "desiredReplicas", "2"), value: "2"},
 		{name: "replicas-above-the-maximum", metadata: window(leapDay, everyMinute, "desiredReplicas", "250"), value: "250", differs: "3", reason: "a count is cut to maxReplicaCount by whoever sees it first"},
-		{name: "replicas-below-0", metadata: window(leapDay, everyMinute, "desiredReplicas", "-3"), value: "0", differs: failure, reason: "nobody has less than no replicas"},
+		{name: "replicas-below-0", metadata: window(leapDay, everyMinute, "desiredReplicas", "-3"), value: "0", awake: true, differs: failure, reason: "nobody has less than no replicas"},
 		{name: "no-replicas", metadata: window(leapDay, everyMinute, "desiredReplicas", "0"), value: failure},
 		{name: "part-of-a-replica", metadata: window(leapDay, everyMinute, "desiredReplicas", "2.5"), value: failure},
 		{name: "replicas-missing", metadata: window(leapDay, everyMinute, "desiredReplicas", ""), value: failure},

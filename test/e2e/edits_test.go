@@ -118,7 +118,6 @@ func testExamplesApply(t *testing.T) {
 		if err := env.cluster.Apply(t.Context(), namespace, string(manifest)); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
-		w := &workload{Workload: &scenario.Workload{T: t, Namespace: namespace}}
-		w.remove()
+		removeScaledObjects(t, namespace)
 	}
 }

@@ -11,22 +11,20 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"log"
-	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/dashpot-project/dashpot/internal/redistest"
 	"github.com/dashpot-project/dashpot/test/e2e/cluster"
+	"github.com/dashpot-project/dashpot/test/e2e/cluster/podusage"
 	"github.com/dashpot-project/dashpot/test/e2e/cluster/scenario"
 )
 
 // environment is what all scenarios share.
 type environment struct {
 	cluster *cluster.Cluster
+	usage   *podusage.Server
 	scaler  string // path of the scaler's binary
 	pair    *pair
 }
@@ -40,38 +38,19 @@ type pair struct {
 var env environment
 
 func TestMain(m *testing.M) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	code, err := run(ctx, m)
-	stop()
-	if err != nil {
-		log.Print(err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(ctx context.Context, m *testing.M) (int, error) {
-	dir, err := os.MkdirTemp("", "dashpot-e2e-")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	env.scaler = filepath.Join(dir, "scaler")
-	build := exec.CommandContext(ctx, "go", "build", "-o", env.scaler, "github.com/dashpot-project/dashpot/cmd/scaler")
-	if out, err := build.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("build the scaler: %w\n%s", err, out)
-	}
-	env.cluster, err = cluster.Start(ctx, cluster.Options{Logf: log.Printf, Dir: os.Getenv("E2E_DIR")})
-	if err != nil {
-		return 0, err
-	}
-	defer env.cluster.Stop()
-	env.pair, err = startPair(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer env.pair.stop()
-	return m.Run(), nil
+	scenario.Main(cluster.Options{}, []string{"scaler"}, func(ctx context.Context, c *cluster.Cluster, dir string) (int, error) {
+		usage, err := podusage.Serve(ctx, c)
+		if err != nil {
+			return 0, err
+		}
+		defer usage.Close()
+		env = environment{cluster: c, usage: usage, scaler: filepath.Join(dir, "scaler")}
+		if env.pair, err = startPair(ctx); err != nil {
+			return 0, err
+		}
+		defer env.pair.stop()
+		return m.Run(), nil
+	})
 }
 
 // startPair starts a Redis for the shared state and two scaler replicas.
@@ -143,8 +122,10 @@ func TestSync2s(t *testing.T) {
 		"objects made again, scalers killed": testObjectsMadeAgainKilled,
 		"examples apply":                     testExamplesApply,
 		"prometheus as KEDA's own":           testPrometheusAsKEDA,
+		"two prometheus queries":             testTwoPromQueries,
 		"metrics-api as KEDA's own":          testMetricsAPIAsKEDA,
 		"cron as KEDA's own":                 testCronAsKEDA,
+		"cpu and memory as KEDA's own":       testUsageAsKEDA,
 	})
 	t.Run("push to replica 1", testLatency)
 }

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
@@ -47,22 +45,11 @@ func newWorkload(t *testing.T, p *pair, replicas int32) *workload {
 	t.Helper()
 	w := &workload{Workload: scenario.New(t, env.cluster, replicas), pair: p}
 	w.Explain = w.explain
-	t.Cleanup(w.remove)
+	t.Cleanup(func() { removeScaledObjects(t, w.Namespace) })
 	return w
 }
 
 var scaledObjects = schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"}
-
-// remove deletes the ScaledObject, so that it does not load the scenarios after it.
-func (w *workload) remove() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	err := env.cluster.Dynamic.Resource(scaledObjects).Namespace(w.Namespace).
-		DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
-	if err != nil {
-		w.T.Errorf("remove the ScaledObjects: %v", err)
-	}
-}
 
 // dashpot is a trigger of ours on a list of the workload's Redis.
 func (w *workload) dashpot(list string, metadata map[string]string) trigger {

@@ -11,10 +11,6 @@ package native_test
 import (
 	"context"
 	"fmt"
-	"log"
-	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -40,46 +36,21 @@ type environment struct {
 var env environment
 
 func TestMain(m *testing.M) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	code, err := run(ctx, m)
-	stop()
-	if err != nil {
-		log.Print(err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(ctx context.Context, m *testing.M) (int, error) {
-	dir, err := os.MkdirTemp("", "dashpot-native-")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	env.program = filepath.Join(dir, "adapter")
-	build := exec.CommandContext(ctx, "go", "build", "-o", env.program, "github.com/dashpot-project/dashpot/cmd/adapter")
-	if out, err := build.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("build the adapter: %w\n%s", err, out)
-	}
-	env.cluster, err = cluster.Start(ctx, cluster.Options{WithoutKEDA: true, Logf: log.Printf, Dir: os.Getenv("E2E_DIR")})
-	if err != nil {
-		return 0, err
-	}
-	defer env.cluster.Stop()
-	env.state, err = redistest.Launch() //nolint:contextcheck // a server's start is bounded by itself
-	if err != nil {
-		return 0, err
-	}
-	defer env.state.Close()
-	env.adapters, err = env.cluster.StartAdapters(ctx, cluster.AdapterOptions{
-		Program: env.program, Replicas: 2, CRDs: crds, Args: []string{"--redis-url=" + env.state.URL()},
+	scenario.Main(cluster.Options{WithoutKEDA: true}, []string{"adapter"}, func(ctx context.Context, c *cluster.Cluster, dir string) (int, error) {
+		state, err := redistest.Launch() //nolint:contextcheck // a server's start is bounded by itself
+		if err != nil {
+			return 0, err
+		}
+		defer state.Close()
+		env = environment{cluster: c, program: filepath.Join(dir, "adapter"), state: state}
+		env.adapters, err = c.StartAdapters(ctx, cluster.AdapterOptions{
+			Program: env.program, Replicas: 2, CRDs: crds, Args: []string{"--redis-url=" + state.URL()},
+		})
+		if err != nil {
+			return 0, fmt.Errorf("start two adapters: %w", err)
+		}
+		return m.Run(), checkPermissions()
 	})
-	if err != nil {
-		return 0, fmt.Errorf("start two adapters: %w", err)
-	}
-	defer env.adapters.Stop()
-	code := m.Run()
-	return code, checkPermissions()
 }
 
 // checkPermissions wants that the adapters were never refused anything: what they may

@@ -16,6 +16,7 @@ import (
 	"github.com/dashpot-project/dashpot/pkg/apis/v1alpha1"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 	"github.com/dashpot-project/dashpot/test/e2e/cluster"
+	"github.com/dashpot-project/dashpot/test/e2e/cluster/podusage"
 	"github.com/dashpot-project/dashpot/test/e2e/cluster/scenario"
 )
 
@@ -37,7 +38,7 @@ func namespace(t *testing.T) string {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
-	go func() { done <- env.usage.keepReadiness(ctx, name) }()
+	go func() { done <- env.usage.KeepReadiness(ctx, name) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -126,33 +127,33 @@ func testBesideNative(t *testing.T) {
 	ns := namespace(t)
 	both := []string{"native", "ours"}
 	for _, name := range both {
-		env.usage.set(ns, name, load{milli: 100})
+		env.usage.Set(ns, name, podusage.Load{CPU: 100})
 		apply(t, ns, deployment, map[string]any{"Name": name, "Replicas": 2})
 	}
 	settle(t, ns, map[string]int32{"native": 2, "ours": 2})
 	apply(t, ns, native, map[string]any{"Name": "native"})
 	apply(t, ns, ours, ourHPA("ours", ""))
 	steps := []struct {
-		load
+		podusage.Load
 		want int32
 	}{
-		{load{milli: 200}, 4},
+		{podusage.Load{CPU: 200}, 4},
 		// 3 of 4 pods use 82m each; with 0 for the fourth it is 61 %: 1.22 x 4 = 4.88.
-		{load{milli: 330, missing: 1}, 5},
+		{podusage.Load{CPU: 330, Missing: 1}, 5},
 		// 4 of 5 pods use 12m each; with 100m for the fifth it is 29 %: 0.58 x 5 = 2.9.
-		{load{milli: 60, missing: 1}, 3},
+		{podusage.Load{CPU: 60, Missing: 1}, 3},
 		// At 6, the 5 that are ready use 60m each, and would be 8 without the sixth.
-		{load{milli: 300, unready: 1}, 6},
-		{load{milli: 60, unready: 1}, 2},
-		{load{milli: 400}, 8},
-		{load{}, 1},
+		{podusage.Load{CPU: 300, Unready: 1}, 6},
+		{podusage.Load{CPU: 60, Unready: 1}, 2},
+		{podusage.Load{CPU: 400}, 8},
+		{podusage.Load{}, 1},
 	}
 	for _, step := range steps {
 		for _, name := range both {
-			env.usage.set(ns, name, step.load)
+			env.usage.Set(ns, name, step.Load)
 		}
 		settle(t, ns, map[string]int32{"native": step.want, "ours": step.want})
-		t.Logf("%+v: both have %d", step.load, step.want)
+		t.Logf("%+v: both have %d", step.Load, step.want)
 	}
 }
 
@@ -165,7 +166,7 @@ func testThreeAsOne(t *testing.T) {
 	start, want := map[string]int32{}, map[string]int32{}
 	for name, milli := range map[string]int64{"a": 520, "b": 40, "c": 40} {
 		start[name], want[name] = 1, 4
-		env.usage.set(ns, name, load{milli: milli})
+		env.usage.Set(ns, name, podusage.Load{CPU: milli})
 		apply(t, ns, deployment, map[string]any{"Name": name, "Replicas": 1})
 	}
 	settle(t, ns, start)
