@@ -18,6 +18,11 @@ const kindHPA = "HorizontalPodAutoscaler"
 // hpa is what is used of a HorizontalPodAutoscaler, of one that KEDA writes all.
 type hpa struct {
 	metav1.ObjectMeta
+	// target is what it scales, and problem why that could not be read.
+	target  target
+	problem error
+	// maker is what controls it, as ScaledObject worker; empty if nothing does.
+	maker     string
 	metrics   []hpaMetric
 	tolerance algorithm.Tolerance
 	opaque    []string
@@ -52,7 +57,8 @@ func newHPA(h *autoscalingv2.HorizontalPodAutoscaler) *hpa {
 
 // commonOf is what both doors use of an HPA, but for its metrics.
 func commonOf(h *autoscalingv2.HorizontalPodAutoscaler) hpa {
-	kept := hpa{ObjectMeta: identity(h), opaque: opaqueness(h.Spec.Behavior)}
+	kept := claimOf(h)
+	kept.opaque = opaqueness(h.Spec.Behavior)
 	kept.tolerance = algorithm.Tolerance{Down: algorithm.DefaultTolerance, Up: algorithm.DefaultTolerance}
 	if b := h.Spec.Behavior; b != nil {
 		kept.tolerance = algorithm.Tolerance{Down: toleranceOf(b.ScaleDown), Up: toleranceOf(b.ScaleUp)}

@@ -47,7 +47,11 @@ func (o *Observer) lookAtKEDA(ref scaling.Ref, metric string) (scaling.Observati
 	if err != nil {
 		return known, err
 	}
-	return observation(so, h, counts, metric), nil
+	obs := observation(so, h, counts, metric)
+	if obs.HPA.Owners, err = o.ownersOf(so.Namespace, so.target); err != nil {
+		return known, err
+	}
+	return obs, nil
 }
 
 // observation puts together what is seen; h is nil if there is no HPA.
@@ -60,16 +64,17 @@ func observation(so *scaledObject, h *hpa, counts replicas, metric string) scali
 	if counts.spec == 0 {
 		obs.ZeroReason = so.paused
 	}
-	trigger := -1
+	asking := -1
 	if h != nil {
 		m, asked := h.metric(metric)
 		if asked {
-			trigger = m.trigger
+			asking = m.trigger
 		}
 		obs.HPA = h.observed(m)
 		obs.ValueType = m.value
 	}
-	obs.ValueType = obs.ValueType || so.servesValue(trigger)
+	obs.ValueType = obs.ValueType || so.servesValue(asking)
+	obs.OtherWakes = so.otherWakes(asking)
 	return obs
 }
 

@@ -19,6 +19,7 @@ func BenchmarkMemory(b *testing.B) {
 		return func(i int) any {
 			h := h.DeepCopy()
 			h.Name = fmt.Sprintf("hpa-%05d", i)
+			h.Spec.ScaleTargetRef.Name = fmt.Sprintf("worker-%05d", i)
 			return newNativeHPA(h)
 		}
 	}
@@ -41,7 +42,7 @@ func BenchmarkMemory(b *testing.B) {
 		b.Run(kind.name, func(b *testing.B) {
 			for b.Loop() {
 				before := heap()
-				store := cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, cache.Indexers{byMetric: metricsOf})
+				store := cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, cache.Indexers{byMetric: metricsOf, byTarget: targetsOf})
 				for i := range kind.count {
 					if err := store.Add(kind.make(i)); err != nil {
 						b.Fatal(err)
@@ -64,10 +65,12 @@ func heap() uint64 {
 // One lookup among 1,000 of each.
 func BenchmarkLookups(b *testing.B) {
 	three := int32(3)
-	objects := []kruntime.Object{deployment(&three, 3)}
+	var objects []kruntime.Object
 	for i := range 1000 {
 		name := fmt.Sprintf("jobs-%04d", i)
-		objects = append(objects, aMetric(b, name, plainMetric), anHPA(b, name, hpaSpec(transparent, name+": "+five), "{}"))
+		h, d := anHPA(b, name, hpaSpec(transparent, name+": "+five), "{}"), deployment(&three, 3)
+		h.Spec.ScaleTargetRef.Name, d.Name = name, name
+		objects = append(objects, aMetric(b, name, plainMetric), h, d)
 	}
 	f := newFakes(objects...)
 	o, err := New(f.clients(), Options{Native: true})

@@ -8,7 +8,6 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/dashpot-project/dashpot/pkg/algorithm"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
@@ -18,14 +17,11 @@ import (
 const byMetric = "metric"
 
 // nativeHPA is what is used of a HorizontalPodAutoscaler that asks for a metric itself.
-// One without an External metric is none of ours, and nothing is kept of it.
+// One without an External metric is none of ours, and only what it scales is kept of it.
 type nativeHPA struct {
 	hpa
-	// problem is why the scale target could not be read.
-	problem error
-	target  target
-	bounds  algorithm.Bounds
-	toZero  bool
+	bounds algorithm.Bounds
+	toZero bool
 	// leaving: it is being deleted, and does not scale any more.
 	leaving bool
 	// scaledToZero and disabled are conditions, cannotWake is in words; see scaling.HPA.
@@ -36,17 +32,10 @@ type nativeHPA struct {
 func newNativeHPA(h *autoscalingv2.HorizontalPodAutoscaler) *nativeHPA {
 	metrics := externalMetrics(h)
 	if len(metrics) == 0 {
-		return &nativeHPA{hpa: hpa{ObjectMeta: identity(h)}}
+		return &nativeHPA{hpa: claimOf(h)}
 	}
 	kept := &nativeHPA{hpa: commonOf(h), leaving: h.DeletionTimestamp != nil}
 	kept.metrics = metrics
-
-	scaled := h.Spec.ScaleTargetRef
-	version, err := schema.ParseGroupVersion(scaled.APIVersion)
-	if err != nil {
-		kept.problem = fmt.Errorf("read %s %s/%s: scaleTargetRef.apiVersion %q: %w", kindHPA, h.Namespace, h.Name, scaled.APIVersion, err)
-	}
-	kept.target = target{GroupKind: schema.GroupKind{Group: version.Group, Kind: scaled.Kind}, name: scaled.Name}
 
 	minimum := valueOr(h.Spec.MinReplicas, 1)
 	kept.bounds = algorithm.Bounds{Min: max(1, minimum), Max: h.Spec.MaxReplicas}
@@ -80,10 +69,10 @@ func metricsOf(obj any) ([]string, error) {
 	return keys, nil
 }
 
-// noteNativeHPA has the kind that an HPA scales watched. It is not known of one that asks
-// for nothing that may be ours.
+// noteNativeHPA has the kind that an HPA scales watched, unless it asks for nothing that
+// may be ours.
 func (o *Observer) noteNativeHPA(obj any) {
-	if h, ok := obj.(*nativeHPA); ok {
+	if h, ok := obj.(*nativeHPA); ok && len(h.metrics) > 0 {
 		o.wantKind(h.target.GroupKind)
 	}
 	o.changed.ring()
@@ -114,12 +103,16 @@ func (o *Observer) lookAtNative(namespace, metric string) (scaling.Observation, 
 	if err != nil {
 		return known, err
 	}
+	seen := h.seenWith(m)
+	if seen.Owners, err = o.ownersOf(namespace, h.target); err != nil {
+		return known, err
+	}
 	return scaling.Observation{
 		Native: true,
 		Target: known.Target,
 		Spec:   counts.spec, Status: counts.status,
 		Bounds: h.bounds, ToZero: h.toZero, ValueType: m.value,
-		HPA: h.seenWith(m),
+		HPA: seen,
 	}, nil
 }
 

@@ -53,6 +53,8 @@ func noticeOf(d scaling.Decision) (n notice, ok bool) {
 		return notice{reasonHeld, fmt.Sprintf("held at %d replicas: %s", d.Replicas, oneLine(d.Held))}, true
 	case d.Err != nil:
 		return notice{}, false
+	case len(d.HPA.Owners.Names) > 0: // nobody else names them all
+		return worstOf(d, finding{"SharedTarget", true}), true
 	}
 	return notice{}, true
 }
@@ -66,18 +68,27 @@ func nativeNoticeOf(d scaling.Decision) (n notice, ok bool) {
 	if errors.Is(d.Err, scaling.ErrUnobserved) || callerLeft(d) {
 		return notice{}, false
 	}
+	return worstOf(d, finding{"AmbiguousTarget", true}, finding{"ScalingActive", false}, finding{"ScaledToZero", true},
+		finding{"SharedTarget", true}, finding{"CannotWake", true}, finding{"HPANotTransparent", true}), true
+}
+
+// finding is a condition's type with the status that is bad.
+type finding struct {
+	kind   string
+	status bool
+}
+
+// worstOf is the first of these findings that a decision has, in its words.
+func worstOf(d scaling.Decision, findings ...finding) notice {
 	conditions := scaling.Explain(d).Conditions
-	for _, bad := range []struct {
-		kind   string
-		status bool
-	}{{"AmbiguousTarget", true}, {"ScalingActive", false}, {"ScaledToZero", true}, {"CannotWake", true}, {"HPANotTransparent", true}} {
+	for _, bad := range findings {
 		for _, c := range conditions {
 			if c.Type == bad.kind && c.Status == bad.status {
-				return notice{c.Reason, c.Message}, true
+				return notice{c.Reason, c.Message}
 			}
 		}
 	}
-	return notice{}, true
+	return notice{}
 }
 
 // oneLine joins the parts of a joined error.

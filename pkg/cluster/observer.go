@@ -62,7 +62,7 @@ func New(c Clients, options Options) (*Observer, error) {
 	hpas := core.Autoscaling().V2().HorizontalPodAutoscalers().Informer()
 	if o.native {
 		o.hpas = prepare(kindHPA, hpas, converter(newNativeHPA), o.noteNativeHPA)
-		problems = append(problems, hpas.AddIndexers(cache.Indexers{byMetric: metricsOf}))
+		problems = append(problems, hpas.AddIndexers(cache.Indexers{byMetric: metricsOf, byTarget: targetsOf}))
 	} else {
 		version := schema.GroupVersion{Group: kedaGroup, Version: kedaVersion}
 		keda := dynamicinformer.NewDynamicSharedInformerFactory(c.Dynamic, 0)
@@ -71,6 +71,7 @@ func New(c Clients, options Options) (*Observer, error) {
 		// Not only the HPAs that carry KEDA's label: KEDA lets the labels of a
 		// ScaledObject, such as Helm's managed-by, replace its own.
 		o.hpas = prepare(kindHPA, hpas, converter(newHPA), ring)
+		problems = append(problems, hpas.AddIndexers(cache.Indexers{byTarget: targetsOf}))
 	}
 	apps := core.Apps().V1()
 	o.workloads = map[schema.GroupKind]*watch{

@@ -95,7 +95,7 @@ func TestObserve(t *testing.T) {
 		want := scaling.Observation{
 			UID:    "uid-of-worker",
 			Target: "apps/Deployment/worker", Spec: 3, Status: 2,
-			Bounds: algorithm.Bounds{Min: 1, Max: 100}, ToZero: true, Cooldown: 300 * time.Second,
+			Bounds: algorithm.Bounds{Min: 1, Max: 100}, ToZero: true, Cooldown: 300 * time.Second, OtherWakes: true,
 			HPA: scaling.HPA{Name: "keda-hpa-worker", Target: 5000},
 		}
 		if err != nil || took != 0 || !equal(got, want) {

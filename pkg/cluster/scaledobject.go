@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,6 +64,9 @@ type trigger struct {
 	external bool
 	// value: its metricType is Value.
 	value bool
+	// ofPods: it is of what pods use, which wakes nothing. shared: it follows a
+	// StabilizedMetric, and what that is of is not known here.
+	ofPods, shared bool
 }
 
 // manifest is the part of a ScaledObject's JSON that is read.
@@ -82,10 +87,19 @@ type manifest struct {
 			} `json:"horizontalPodAutoscalerConfig"`
 		} `json:"advanced"`
 		Triggers []struct {
-			Type       string `json:"type"`
-			MetricType string `json:"metricType"`
+			Type       string          `json:"type"`
+			MetricType string          `json:"metricType"`
+			Metadata   triggerManifest `json:"metadata"`
 		} `json:"triggers"`
 	} `json:"spec"`
+}
+
+// triggerManifest is what of a trigger's metadata says which trigger of ours it is.
+type triggerManifest struct {
+	Source        string `json:"source"`
+	SourceFromEnv string `json:"sourceFromEnv"`
+	Metric        string `json:"metric"`
+	MetricFromEnv string `json:"metricFromEnv"`
 }
 
 // newScaledObject reads a ScaledObject. One that cannot be read is kept with its
@@ -116,14 +130,28 @@ func newScaledObject(u *unstructured.Unstructured) *scaledObject {
 		so.hpaName = "keda-hpa-" + so.Name
 	}
 	for _, t := range spec.Triggers {
-		so.triggers = append(so.triggers, trigger{
-			external: t.Type == "external" || t.Type == "external-push",
-			value:    t.MetricType == "Value",
-		})
+		so.triggers = append(so.triggers, newTrigger(t.Type, t.MetricType, t.Metadata))
 	}
 	so.paused = pausedBy(u.GetAnnotations())
 	return so
 }
+
+func newTrigger(kind, metricType string, metadata triggerManifest) trigger {
+	t := trigger{external: kind == "external" || kind == "external-push", value: metricType == "Value"}
+	source := kind
+	if t.external {
+		source = strings.TrimSpace(metadata.Source)
+		t.shared = strings.TrimSpace(metadata.Metric+metadata.MetricFromEnv) != ""
+	}
+	// What the environment of the scale target says is not known here. To take it for what
+	// pods use keeps the workload awake.
+	unknown := t.external && source == "" && metadata.SourceFromEnv != ""
+	t.ofPods = !t.shared && (isOfPods(source) || unknown)
+	return t
+}
+
+// isOfPods reports whether triggers of a type measure what pods use.
+func isOfPods(triggerType string) bool { return triggerType == "cpu" || triggerType == "memory" }
 
 func newTarget(apiVersion, kind, name string) (target, error) {
 	group := "apps"
@@ -172,6 +200,17 @@ func (so *scaledObject) servesValue(index int) bool {
 		}
 	}
 	return external == 1 && value
+}
+
+// otherWakes reports whether a trigger of another kind than what pods use may wake the
+// workload, besides the one that asks, whose index it is given as to servesValue. One
+// that follows a StabilizedMetric counts only for a trigger that does not: what asks
+// might itself be the only one, and nothing would ever wake the workload.
+func (so *scaledObject) otherWakes(asking int) bool {
+	countsShared := asking >= 0 && asking < len(so.triggers) && so.triggers[asking].ofPods
+	return slices.ContainsFunc(so.triggers, func(t trigger) bool {
+		return !t.ofPods && (!t.shared || countsShared)
+	})
 }
 
 // scaledJob is what is used of a ScaledJob: that there is one.

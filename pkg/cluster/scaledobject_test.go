@@ -14,7 +14,7 @@ func TestScaledObjectBecomesAnObservation(t *testing.T) {
 	defaults := scaling.Observation{
 		UID:    "uid-of-worker",
 		Target: "apps/Deployment/worker", Spec: 3, Status: 2,
-		Bounds: algorithm.Bounds{Min: 1, Max: 100}, ToZero: true, Cooldown: 300 * time.Second,
+		Bounds: algorithm.Bounds{Min: 1, Max: 100}, ToZero: true, Cooldown: 300 * time.Second, OtherWakes: true,
 	}
 	tests := []struct {
 		name string
@@ -41,6 +41,10 @@ func TestScaledObjectBecomesAnObservation(t *testing.T) {
 		}},
 		{"metricType AverageValue", "scaleTargetRef: {name: worker}\ntriggers: [{type: external, metricType: AverageValue}]\n", func(*scaling.Observation) {}},
 		{"metricType Value on somebody else's trigger", "scaleTargetRef: {name: worker}\ntriggers: [{type: redis, metricType: Value}, {type: external}]\n", func(*scaling.Observation) {}},
+		{"cpu alone: nothing else wakes it", "scaleTargetRef: {name: worker}\ntriggers: [{type: external, metadata: {source: cpu}}]\n", func(o *scaling.Observation) {
+			o.OtherWakes = false
+		}},
+		{"cpu beside cron", "scaleTargetRef: {name: worker}\ntriggers: [{type: external, metadata: {source: cpu}}, {type: external, metadata: {source: cron}}]\n", func(*scaling.Observation) {}},
 		{"two external triggers and no HPA: nobody can tell", "scaleTargetRef: {name: worker}\ntriggers: [{type: external, metricType: Value}, {type: external-push}]\n", func(*scaling.Observation) {}},
 	}
 	for _, test := range tests {
@@ -105,5 +109,43 @@ func TestScaledObjectThatCannotBeRead(t *testing.T) {
 				t.Errorf("problem %v, want one with %s", so.problem, test.want)
 			}
 		})
+	}
+}
+
+// What pods use may leave it to other triggers whether the workload runs, if there are
+// any that can wake it. Nobody leaves it to itself.
+func TestOtherWakes(t *testing.T) {
+	external := func(metadata string) string { return "{type: external, metadata: {" + metadata + "}}" }
+	for _, test := range []struct {
+		name     string
+		triggers []string
+		asking   int
+		want     bool
+	}{
+		{"cpu alone", []string{external("source: cpu")}, 0, false},
+		{"cpu and memory", []string{external("source: cpu"), external("source: ' memory '")}, 0, false},
+		{"cpu and KEDA's own memory", []string{external("source: cpu"), "{type: memory}"}, 0, false},
+		{"cpu and KEDA's own redis", []string{external("source: cpu"), "{type: redis}"}, 0, true},
+		{"cpu and cron", []string{external("source: cpu"), external("source: cron")}, 0, true},
+		{"cpu and cron, before there is an HPA", []string{external("source: cpu"), external("source: cron")}, -1, true},
+		{"cpu and somebody else's scaler", []string{external("source: cpu"), "{type: external-push, metadata: {scalerAddress: 'x:1'}}"}, 0, true},
+		{"cpu and a name from the environment", []string{external("source: cpu"), external("sourceFromEnv: SOURCE")}, 0, false},
+		{"cpu and a StabilizedMetric", []string{external("source: cpu"), external("metric: jobs")}, 0, true},
+		{"cpu and a StabilizedMetric, before there is an HPA", []string{external("source: cpu"), external("metric: jobs")}, -1, false},
+		{"a StabilizedMetric alone", []string{external("metric: load")}, 0, false},
+		{"a StabilizedMetric alone, its name from the environment", []string{external("metricFromEnv: METRIC")}, 0, false},
+		{"a StabilizedMetric beside cpu", []string{external("source: cpu"), external("metric: load")}, 1, false},
+		{"two StabilizedMetrics, for both may be of cpu", []string{external("metric: load"), external("metric: jobs")}, 0, false},
+		{"a StabilizedMetric and cron", []string{external("metric: load"), external("source: cron")}, 0, true},
+		{"an HPA that names more triggers than there are", []string{external("metric: load")}, 3, false},
+	} {
+		spec := "scaleTargetRef: {name: worker}\ntriggers: [" + strings.Join(test.triggers, ", ") + "]\n"
+		so := newScaledObject(object(t, "ScaledObject", spec))
+		if so.problem != nil {
+			t.Fatal(so.problem)
+		}
+		if got := so.otherWakes(test.asking); got != test.want {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
 	}
 }

@@ -92,6 +92,9 @@ func recipeOf(m *stabilizedMetric, found secrets) recipe {
 				r.problems = append(r.problems, fmt.Sprintf("triggers[%d].secretRef.name: %s", i, reason))
 			}
 		}
+		if _, given := t.Metadata["type"]; given && isOfPods(t.Type) { // which t.Values leaves no trace of
+			r.problems = append(r.problems, fmt.Sprintf("triggers[%d].metadata.type: no longer a key, in KEDA either; set metricType", i))
+		}
 		r.triggers, r.secrets = append(r.triggers, t.Values()), append(r.secrets, entries)
 	}
 	return r

@@ -77,3 +77,20 @@ func TestDigest(t *testing.T) {
 		seen[r.digest()] = name
 	}
 }
+
+// The former name of a cpu's metricType is told of, although the trigger's own type
+// stands under that name behind it.
+func TestFormerNameOfMetricType(t *testing.T) {
+	for name, test := range map[string]struct{ triggers, want string }{
+		"cpu":          {"{type: cpu, metadata: {type: AverageValue, value: '512'}}", "triggers[0].metadata.type: no longer a key, in KEDA either; set metricType"},
+		"memory":       {"{type: redis, metadata: {}}, {type: memory, metadata: {type: Utilization}}", "triggers[1].metadata.type: no longer a key, in KEDA either; set metricType"},
+		"redis":        {"{type: redis, metadata: {type: AverageValue}}", ""},
+		"by its name":  {"{type: cpu, metadata: {metricType: AverageValue, value: 100m}}", ""},
+		"without both": {"{type: cpu, metadata: {value: '80'}}", ""},
+	} {
+		r := recipeOf(newStabilizedMetric(aMetric(t, "load", "triggers: ["+test.triggers+"]")), secrets{})
+		if got := strings.Join(r.problems, "; "); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}

@@ -13,9 +13,9 @@ const (
 	// values, in bytes; what is larger is parsed every time. A PromQL query of a page is
 	// 4 KiB.
 	maxKept = 64 << 10
-	// cacheBudget bounds each of the cache's two generations, in bytes. 10,000
-	// policies with 500 bytes of metadata each take 15 MB: one generation.
-	cacheBudget = 16 << 20
+	// cacheBudget bounds each of the cache's two generations, in bytes. 40,000 policies
+	// with 500 bytes of metadata each take 60 MB: one generation.
+	cacheBudget = 64 << 20
 	// entryCost is what a policy takes beside its metadata, roughly.
 	entryCost = 1 << 10
 )

@@ -141,6 +141,8 @@ func kedaKeys() []metadata.Key {
 var (
 	scaledObjectKeys = []metadata.Key{{Name: "pollingInterval"}, {Name: "idleReplicaCount"}, {Name: "initialCooldownPeriod"}}
 	metricTypeKey    = metadata.Key{Name: "metricType"}
+	// removedTypeKey is what metricType was called in the metadata of cpu and memory.
+	removedTypeKey = metadata.Key{Name: "type"}
 )
 
 func windowKey(seconds int) metadata.Key {

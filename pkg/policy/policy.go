@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -79,6 +80,7 @@ func (p Parser) parse(m *metadata.Map) *scaling.Policy {
 		policy.Target = policy.Triggers[0].Target
 	}
 	warnMisplaced(m, policy)
+	checkMetricType(m, keys)
 	m.Finish(Keys(), kedaKeys(), keys)
 
 	return finished(m, policy)
@@ -97,6 +99,7 @@ func parseShared(m *metadata.Map) *scaling.Policy {
 		}
 	}
 	warnMisplaced(m, policy)
+	checkMetricType(m, nil)
 	m.Finish(Keys(), kedaKeys())
 	return finished(m, policy)
 }
@@ -252,7 +255,17 @@ func warnMisplaced(m *metadata.Map, policy *scaling.Policy) {
 		}
 		m.Warn("%s: no effect in a trigger's metadata; %s", strings.Join(names, ", "), advice)
 	}
-	if m.Has(metricTypeKey) {
+}
+
+// checkMetricType looks for metricType where it has no effect, and where the trigger type
+// has such a key, cpu and memory, for the key of which it has taken the place: without
+// it, {type: AverageValue, value: "512"} would be 512 percent. keys are the trigger type's.
+func checkMetricType(m *metadata.Map, keys []metadata.Key) {
+	has := slices.ContainsFunc(keys, func(k metadata.Key) bool { return k.Name == metricTypeKey.Name })
+	switch {
+	case has && m.Has(removedTypeKey):
+		m.Conflict("type: no longer a key, in KEDA either; set metricType")
+	case !has && m.Has(metricTypeKey):
 		m.Warn("metricType: no effect in a trigger's metadata; set it on the trigger, beside type")
 	}
 }

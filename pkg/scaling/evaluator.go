@@ -154,7 +154,7 @@ type question struct {
 func (q question) input(st state) Input {
 	return Input{
 		Key: q.key, Policy: q.policy, Observation: q.obs,
-		Record: st.record, Now: st.now, Elapsed: st.elapsed, Blind: st.blind, Lost: st.lost,
+		Record: st.record, Now: st.now, Elapsed: st.elapsed, Blind: st.blind, Lost: st.lost, Unsure: st.unsure,
 		Unsaved: st.unsaved, Degraded: st.degraded,
 	}
 }
@@ -203,9 +203,7 @@ func (e *Evaluator) load(ctx context.Context, q question) state {
 	asked := time.Now()
 	loaded, err := e.store.Load(ctx, q.key)
 	if err != nil {
-		st := e.memory.local(q.key)
-		st.degraded = true
-		return st
+		return e.memory.away(q.key)
 	}
 	return e.memory.loaded(q.key, loaded, asked)
 }

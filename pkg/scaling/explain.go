@@ -3,6 +3,7 @@ package scaling
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,7 +93,7 @@ func Explain(d Decision) Explanation {
 	if d.Limited.Reason != "" {
 		e.Limited = &d.Limited
 	}
-	if d.CanSleep && d.Mode != PassThrough {
+	if d.CanSleep && d.Mode != PassThrough && d.readsWork() {
 		e.Cooldown = cooldown(d)
 	}
 	return e
@@ -119,7 +120,9 @@ func (d Decision) Why() string {
 		return d.stranded()
 	case d.Mode == PassThrough:
 		return d.whyPassThrough()
-	case !d.Awake && d.Current == 0:
+	case d.looksOn():
+		return d.whyStabilised() + upToOthers
+	case !d.Awake && (d.Current == 0 || !d.readsWork()):
 		return "asleep: no trigger is above its activation threshold"
 	case !d.Awake && d.Native:
 		return "no work for the cooldown: on the way to zero"
@@ -130,11 +133,23 @@ func (d Decision) Why() string {
 }
 
 func (d Decision) whyPassThrough() string {
-	if !d.Active && !d.Awake {
+	if !d.Active && !d.Awake && !d.looksOn() {
 		return "inactive: no trigger is above its activation threshold"
 	}
-	return fmt.Sprintf("%s asks for %d; the HPA's own behavior applies", d.decider(), d.Recommended)
+	asks := fmt.Sprintf("%s asks for %d; the HPA's own behavior applies", d.decider(), d.Recommended)
+	if d.looksOn() {
+		asks += upToOthers
+	}
+	return asks
 }
+
+const upToOthers = "; other triggers say whether the workload runs"
+
+// looksOn: the workload runs, and whether it does is up to triggers of other policies.
+func (d Decision) looksOn() bool { return !d.Awake && d.Running > 0 && !d.readsWork() }
+
+// readsWork: what the policy reads can be work.
+func (d Decision) readsWork() bool { return d.Basis.Policy == nil || d.Basis.Policy.canWork() }
 
 func (d Decision) whyStabilised() string {
 	var b strings.Builder
@@ -233,7 +248,24 @@ func hpaFindings(d Decision) []Condition {
 	if d.Stranded != "" {
 		list = append(list, Condition{"ScaledToZero", true, string(d.Stranded), d.stranded()})
 	}
+	if len(d.HPA.Owners.Names) > 0 {
+		list = append(list, Condition{"SharedTarget", true, "SharedTarget", fmt.Sprintf(
+			"%s is scaled by HPAs %s: while it has pods, the HPA controller lets none of them scale. Leave one", d.Key.Target, d.HPA.Owners)})
+	}
 	return list
+}
+
+// String is a list in words: a, b and c.
+func (o Owners) String() string {
+	parts := slices.Clone(o.Names)
+	if o.More > 0 {
+		parts = append(parts, fmt.Sprintf("%d more", o.More))
+	}
+	if len(parts) < 2 {
+		return strings.Join(parts, "")
+	}
+	last := len(parts) - 1
+	return strings.Join(parts[:last], ", ") + " and " + parts[last]
 }
 
 // stranded says whose zero a workload is at that its HPA does not wake, and the cure.

@@ -48,6 +48,16 @@ func TestFindings(t *testing.T) {
 			"CannotWake", "HPA worker: only Percent policies",
 		},
 		{
+			"two owners, of KEDA's",
+			sharedBy(Owners{Names: []string{"keda-hpa-a (ScaledObject a)", "native"}}),
+			"SharedTarget", "apps/Deployment/worker is scaled by HPAs keda-hpa-a (ScaledObject a) and native: while it has pods, the HPA controller lets none of them scale. Leave one",
+		},
+		{
+			"a thousand owners",
+			sharedBy(Owners{Names: []string{"a", "b", "c"}, More: 997}),
+			"SharedTarget", "is scaled by HPAs a, b, c and 997 more: while",
+		},
+		{
 			"several HPAs",
 			Decision{Native: true, Err: fmt.Errorf("%w: HPAs a and b", ErrAmbiguousTarget)},
 			"AmbiguousTarget", "ambiguous target: HPAs a and b",
@@ -64,6 +74,11 @@ func TestFindings(t *testing.T) {
 			t.Errorf("%s: condition %s is %+v; want it to say %q", tt.name, tt.condition, found, tt.words)
 		}
 	}
+}
+
+// sharedBy is a decision on a workload that has these owners.
+func sharedBy(owners Owners) Decision {
+	return Decision{Key: Key{Target: "apps/Deployment/worker"}, HPA: HPA{Name: "native", Owners: owners}}
 }
 
 // TestNoFindings: an HPA that never sleeps may have any policy for waking, and one that

@@ -115,6 +115,9 @@ type Observation struct {
 	ToZero bool
 	// Cooldown is KEDA's own cooldownPeriod, which adds to ours.
 	Cooldown time.Duration
+	// OtherWakes: a trigger beside the one that asks can be work, so that a policy which
+	// cannot need not keep the workload awake. Only of KEDA's.
+	OtherWakes bool
 	// ValueType: the trigger or HPA uses metricType Value, which cannot be served.
 	ValueType bool
 	// ZeroReason says in words who scaled to zero, when it was not us.
@@ -132,6 +135,8 @@ type HPA struct {
 	// Opaque lists what keeps it from being transparent, in words: empty if it
 	// passes counts on untouched.
 	Opaque []string
+	// Owners are all HPAs of the scale target, this one too, if they are several.
+	Owners Owners
 	// ScaledToZero is the HPA's condition of that name: it wrote the zero itself, and
 	// will wake the workload. Disabled: it says that it is, because of a zero that it
 	// does not know to be its own. Both only of a native HPA.
@@ -139,4 +144,13 @@ type HPA struct {
 	// CannotWake says in words why the HPA's own behavior keeps a workload at zero
 	// for ever, with the cure; empty if it does not. Only of a native HPA.
 	CannotWake string
+}
+
+// Owners are the HPAs that scale one target, if they are several. While the target has
+// pods, the HPA controller lets none of them scale.
+type Owners struct {
+	// Names are the first few of them in words, in order, as native or keda-hpa-worker
+	// (ScaledObject worker); nil if there is one HPA at most. More counts the rest.
+	Names []string
+	More  int
 }

@@ -26,6 +26,8 @@ type state struct {
 	unsaved bool
 	// lost: the store has forgotten what this process, at least, remembers.
 	lost bool
+	// unsure: others may have decided what neither the record nor this process knows.
+	unsure bool
 	// adrift: the store's clock is behind the record, so its age is unknown.
 	adrift   bool
 	degraded bool
@@ -84,6 +86,9 @@ type memo struct {
 	has    bool
 	// unsaved: record was changed while the store was away.
 	unsaved bool
+	// sure: this process has stored a record since it first saw the key, and since the
+	// store was last away.
+	sure bool
 	// inStore is when record was last known to be in the store.
 	inStore time.Time
 	// storedSeen and storedAge are seen and age of what was last in the store, which is
@@ -139,7 +144,7 @@ func (m *memory) loaded(key Key, l Loaded, asked time.Time) state {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := m.memo(key, now)
-	st := state{version: l.Version, now: l.Now, at: now, latency: now.Sub(asked)}
+	st := state{version: l.Version, now: l.Now, at: now, latency: now.Sub(asked), unsure: !known.sure}
 	// The store has less than this process knows it had. Either the answer is what is
 	// old, or the store has lost writes: in a failover, or because it was emptied (and
 	// perhaps another replica wrote what it knew).
@@ -157,7 +162,8 @@ func (m *memory) loaded(key Key, l Loaded, asked time.Time) state {
 	}
 	if l.Found && (known.unsaved || lost) {
 		mine, theirs := advance(known.record, known.elapsed(now), l.Now), advance(st.record, st.elapsed, l.Now)
-		st.record, st.elapsed, st.unsaved = theirs.Union(mine), 0, true
+		// The later clock counts: by it a record that is older still shows as one.
+		st.record, st.elapsed, st.unsaved = theirs.shifted(max(0, mine.Clock-theirs.Clock)).Union(mine), 0, true
 	}
 	if lost { // others may have known more than this process does
 		st.unsaved, st.lost, known.unsaved = true, true, true
@@ -205,6 +211,16 @@ func (m *memory) local(key Key) state {
 	return st
 }
 
+// away is the state of a key while the store does not answer.
+func (m *memory) away(key Key) state {
+	st := m.local(key)
+	st.degraded, st.unsure = true, true
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.memo(key, st.at).sure = false
+	return st
+}
+
 // keep remembers a record that only this process has.
 func (m *memory) keep(key Key, r Record, st state) state {
 	return m.remember(key, r, st, st.degraded)
@@ -222,7 +238,7 @@ func (m *memory) remember(key Key, r Record, st state, unsaved bool) state {
 	seen := st.at.Add(-st.latency)
 	known.record, known.seen, known.age, known.has, known.unsaved = r, seen, 0, true, unsaved
 	if !unsaved {
-		known.inStore = time.Now()
+		known.inStore, known.sure = time.Now(), true
 		known.storedSeen, known.storedAge, known.storedAt = seen, 0, r.EvaluatedAt
 	}
 	return state{record: r, now: st.now, at: st.at, latency: st.latency, degraded: st.degraded}

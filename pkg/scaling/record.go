@@ -152,31 +152,43 @@ func (r Record) forgotten(now time.Time) Record {
 }
 
 // Union returns r with all that other remembers and r does not: samples, the later
-// readings and active time, events if r has none. Both are of one key; other's clock is
-// shifted so that both clocks show the same moment. No window and no cooldown
-// ends earlier by it.
+// readings and active time, events if r has none. Both are of one key and of one moment,
+// whatever their clocks show. No window and no cooldown ends earlier by it.
 func (r Record) Union(other Record) Record {
-	shift := r.Clock - other.Clock
-	moved := algorithm.History{Highs: shiftSamples(other.History.Highs, shift), Lows: shiftSamples(other.History.Lows, shift)}
-	r.History = r.History.Merge(moved)
-	if last := other.LastActive + shift; other.EverActive && (!r.EverActive || last > r.LastActive) {
-		r.LastActive, r.EverActive = last, true
+	other = other.shifted(r.Clock - other.Clock)
+	r.History = r.History.Merge(other.History)
+	if other.EverActive && (!r.EverActive || other.LastActive > r.LastActive) {
+		r.LastActive, r.EverActive = other.LastActive, true
 	}
-	if len(other.Readings) > 0 && other.ReadAt+shift > r.ReadAt {
-		r.Readings = slices.Clone(other.Readings)
-		for i := range r.Readings {
-			r.Readings[i].At += shift
-		}
-		r.ReadAt, r.GoodAt, r.FailingSince = other.ReadAt+shift, other.GoodAt+shift, other.FailingSince+shift
+	if len(other.Readings) > 0 && other.ReadAt > r.ReadAt {
+		r.Readings, r.ReadAt, r.GoodAt, r.FailingSince = other.Readings, other.ReadAt, other.GoodAt, other.FailingSince
 		r.Recommended = other.Recommended
+	}
+	if other.Seeded { // the time without sight that ended last
+		r.SeenSince = max(r.SeenSince, other.SeenSince)
 	}
 	r.Active = r.Active || other.Active
 	r.Seeded = r.Seeded || other.Seeded
 	if len(r.Events) == 0 {
-		r.Events = make([]algorithm.Event, 0, len(other.Events))
-		for _, e := range other.Events {
-			r.Events = append(r.Events, algorithm.Event{At: e.At + shift, Change: e.Change})
-		}
+		r.Events = other.Events
+	}
+	return r
+}
+
+// shifted is the record on a clock that is ahead of its own.
+func (r Record) shifted(by time.Duration) Record {
+	r.Readings, r.Events = slices.Clone(r.Readings), slices.Clone(r.Events)
+	for i := range r.Readings {
+		r.Readings[i].At += by
+	}
+	for i := range r.Events {
+		r.Events[i].At += by
+	}
+	r.History = algorithm.History{Highs: shiftSamples(r.History.Highs, by), Lows: shiftSamples(r.History.Lows, by)}
+	for _, at := range []*time.Duration{
+		&r.Clock, &r.ReadAt, &r.GoodAt, &r.FailingSince, &r.SeenSince, &r.LastActive, &r.EvaluatedAt, &r.Overruled.At,
+	} {
+		*at += by
 	}
 	return r
 }

@@ -30,6 +30,8 @@ type Input struct {
 	Blind bool
 	// Lost: the store has lost what this process remembers; others may have known more.
 	Lost bool
+	// Unsure: others may have decided what the record does not show.
+	Unsure bool
 	// Outcomes are fresh readings, one per trigger; nil if the record's serve.
 	Outcomes []Outcome
 	// Unsaved: the record holds something that the store does not have yet.
@@ -137,7 +139,7 @@ func (s *step) begin() {
 	if s.obs.OpenLoop && s.p.Min != nil {
 		s.canSleep = *s.p.Min == 0
 	}
-	if !s.p.canWork() {
+	if !s.canWork() {
 		s.canSleep = false // nothing would ever wake it
 	}
 	s.d = Decision{
@@ -148,6 +150,10 @@ func (s *step) begin() {
 		Native: s.obs.Native, HPA: s.obs.HPA, ZeroReason: s.obs.ZeroReason, Warnings: s.p.Warnings,
 	}
 }
+
+// canWork reports whether anything can be work: a reading of the policy's, or one of a
+// trigger beside it.
+func (s *step) canWork() bool { return s.p.canWork() || s.obs.OtherWakes }
 
 // boundsOf are the policy's own bounds as far as the observed ones allow: the HPA
 // applies its own whatever is sent.
@@ -242,6 +248,7 @@ func (s *step) noteMove() {
 	s.noteOverruled()
 	from, to := s.rec.Replicas, s.current
 	if to > from {
+		s.noteUnseenRise()
 		from = max(from, s.floor())
 		to = min(to, s.rec.Highest)
 		to = max(to, from)
@@ -250,6 +257,17 @@ func (s *step) noteMove() {
 	}
 	s.rec.Lowest, s.rec.Highest = s.current, s.current
 	s.rec.Events = algorithm.AddEvent(s.rec.Events, algorithm.Event{At: s.rec.EvaluatedAt, Change: to - from}, algorithm.MaxPeriod)
+}
+
+// noteUnseenRise takes a count above all that the record served for the decision of a
+// replica whose record was lost, in a failover or with it, where that cannot be ruled
+// out. It is then as good a recommendation as one that is remembered, and was work.
+func (s *step) noteUnseenRise() {
+	if !s.in.Unsure || s.current <= s.rec.Highest {
+		return
+	}
+	s.rec.History = s.rec.History.AddHigh(s.now, s.current)
+	s.rec.LastActive, s.rec.EverActive = s.now, true
 }
 
 // overruledLimit is how long after it a count that somebody else has set still counts.
@@ -303,15 +321,11 @@ func (s *step) hold(err error) {
 	}
 	s.d.Held = err
 	s.d.Replicas, s.d.Awake, s.d.Active = s.current, true, true
-	target := s.hpaTarget()
-	switch {
-	case s.obs.ValueType: // the HPA multiplies the ratio by what runs: 1 keeps it
-		s.d.Value = target
-	case s.as == Stabilised:
-		s.encodeFor(s.current, target)
-	default:
-		s.d.Value = target.Times(s.current)
+	if s.obs.ValueType { // the HPA multiplies the ratio by what runs: 1 keeps it
+		s.d.Value = s.hpaTarget()
+		return
 	}
+	s.encodeFor(s.current, s.hpaTarget())
 }
 
 // hpaTarget is the target that the HPA really divides by: the observed one, which

@@ -10,14 +10,17 @@ import (
 func (s *step) stabilise() {
 	sleep := activation.Policy{CanSleep: s.canSleep, Quiet: s.p.quiet()}
 	blind := s.d.Fallback && !s.p.Fallback.Static
-	s.d.Over = s.canSleep && !s.working && !blind && s.inSight() && (!s.rec.EverActive || sleep.Over(s.rec.LastActive, s.now))
+	// What an onlooker reads is never work, so that it has no end of work to glide at:
+	// it asks for its count as long as the workload runs, and others say whether it does.
+	onlooker := s.canSleep && !s.p.canWork()
+	s.d.Over = s.canSleep && !onlooker && !s.working && !blind && s.inSight() && (!s.rec.EverActive || sleep.Over(s.rec.LastActive, s.now))
 	if s.rec.EverActive {
 		s.d.CooldownUntil = s.wall(sleep.Until(s.rec.LastActive))
 	}
 	decided := s.count()
 	s.remember()
 
-	asleep := sleep.Asleep(s.d.Over, decided, s.current, s.floor())
+	asleep := onlooker || sleep.Asleep(s.d.Over, decided, s.current, s.floor())
 	// Without the store, what runs stays awake and what is at zero sleeps until a reading
 	// wakes it: this replica's memory may be older than what others have decided.
 	if s.in.Degraded {
@@ -26,7 +29,7 @@ func (s *step) stabilise() {
 	}
 	s.d.Awake = !asleep
 	switch {
-	case !asleep:
+	case !asleep, onlooker && s.obs.Spec > 0:
 		s.d.Replicas = max(decided, s.floor())
 	case s.current > 0 && !s.simulated() && !s.obs.Native: // waiting for KEDA's own cooldown
 		s.d.Replicas = s.floor()
@@ -88,7 +91,7 @@ func (s *step) remember() {
 // is told every reading.
 func (s *step) passThrough() {
 	s.remember()
-	s.d.Awake = s.working || !s.p.canWork() || s.obs.Native && !s.canSleep
+	s.d.Awake = s.working || !s.canWork() || s.obs.Native && !s.canSleep
 	switch desired := min(s.desired, s.bounds.Max); {
 	case s.d.Awake, s.current > 0 && !s.obs.Native:
 		s.d.Replicas = max(desired, s.floor())
@@ -139,7 +142,10 @@ func (s *step) encodeReading(target algorithm.Milli) {
 		value = algorithm.MaxMilli
 	}
 	if s.in.Degraded {
-		value = max(value, target.Times(s.current))
+		if s.encodeFor(s.current, target); s.d.Value >= value {
+			return
+		}
+		s.d.Swallowed = false
 	}
 	s.d.Value = value
 }

@@ -144,6 +144,8 @@ func (tr *tracer) set(field string) {
 		tr.obs.Bounds.Max = int32(tr.number(value))
 	case "toZero":
 		tr.obs.ToZero = value == "yes"
+	case "others":
+		tr.obs.OtherWakes = value == "yes"
 	case "native":
 		tr.obs.Native = true
 		tr.obs.HPA = HPA{Name: "worker", Target: algorithm.Milli(tr.number(value) * 1000)}

@@ -10,9 +10,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dashpot-project/dashpot/pkg/scaling"
 	"github.com/tidwall/gjson"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
 
 // The formats of an answer.

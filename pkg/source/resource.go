@@ -43,7 +43,7 @@ var (
 	}
 	metricTypeKey = metadata.Key{
 		Name: "metricType", Choices: []string{utilization, averageValue}, Default: utilization,
-		Meaning: "What value is. In KEDA it stands beside the metadata; here a trigger of type external has one of its own there.",
+		Meaning: "What value is. In KEDA it stands beside the metadata, where a trigger of type external has one of its own, and KEDA refuses a trigger without it.",
 	}
 	containerNameKey = metadata.Key{
 		Name: "containerName", Format: "the name of a container that every pod has",

@@ -10,9 +10,12 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/dashpot-project/dashpot/pkg/apis/v1alpha1"
 	"github.com/dashpot-project/dashpot/test/e2e/cluster/scenario"
 )
 
@@ -63,6 +66,9 @@ func testOwners(owners ...owner) func(*testing.T) {
 		for _, o := range owners {
 			s.awaitAmbiguous(o.hpa, owners)
 		}
+		for _, o := range owners {
+			s.awaitTold(o, owners)
+		}
 		before := s.count()
 		s.Queue("jobs", 100) // for 20
 		time.Sleep(10 * time.Second)
@@ -76,6 +82,81 @@ func testOwners(owners ...owner) func(*testing.T) {
 			}
 		}
 		s.await(scenario.Worker, 8)
+		if owners[0].isNative() {
+			s.awaitFinding(owners[0].name, func(said string) bool { return said == "" })
+		}
+	}
+}
+
+// isNative: the owner is an HPA on a StabilizedMetric of the same name.
+func (o owner) isNative() bool { return o.hpa == o.name }
+
+// awaitTold waits until Dashpot names all owners to one of them: in the condition of its
+// StabilizedMetric, or in an Event of its ScaledObject.
+func (s side) awaitTold(o owner, owners []owner) {
+	s.T.Helper()
+	namesAll := func(said string) bool {
+		for _, o := range owners {
+			if !strings.Contains(said, o.hpa) {
+				return false
+			}
+		}
+		return true
+	}
+	if o.isNative() {
+		s.awaitFinding(o.name, namesAll)
+		return
+	}
+	s.poll("an Event of ScaledObject "+o.name, func(ctx context.Context) (said string, ok bool) {
+		events, err := env.cluster.Client.CoreV1().Events(s.Namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err.Error(), false
+		}
+		for _, e := range events.Items {
+			if e.Reason == sharedTarget && e.InvolvedObject.Name == o.name && namesAll(e.Message) {
+				return e.Message, true
+			}
+		}
+		return "nothing", false
+	})
+}
+
+const sharedTarget = "SharedTarget"
+
+// awaitFinding waits until a StabilizedMetric's condition SharedTarget says what is
+// wanted; it says nothing where there is none.
+func (s side) awaitFinding(metric string, wanted func(said string) bool) {
+	s.T.Helper()
+	s.poll("condition SharedTarget of StabilizedMetric "+metric, func(ctx context.Context) (said string, ok bool) {
+		u, err := env.cluster.Dynamic.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.Resource)).Namespace(s.Namespace).Get(ctx, metric, metav1.GetOptions{})
+		if err != nil {
+			return err.Error(), false
+		}
+		var m v1alpha1.StabilizedMetric
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &m); err != nil {
+			return err.Error(), false
+		}
+		if found := meta.FindStatusCondition(m.Status.Conditions, sharedTarget); found != nil {
+			said = found.Message
+		}
+		return said, wanted(said)
+	})
+}
+
+// poll asks until something is as it should be.
+func (s side) poll(what string, ask func(context.Context) (said string, ok bool)) {
+	s.T.Helper()
+	ctx, cancel := context.WithTimeout(s.T.Context(), 2*limit)
+	defer cancel()
+	for ; ; time.Sleep(250 * time.Millisecond) {
+		said, ok := ask(ctx)
+		if ok {
+			s.T.Logf("%s: %s", what, said)
+			return
+		}
+		if ctx.Err() != nil {
+			s.T.Fatalf("%s: %s", what, said)
+		}
 	}
 }
 

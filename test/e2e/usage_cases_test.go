@@ -64,9 +64,8 @@ func usageRefused() []usageCase {
 	}
 	absent := refused("value-missing", utilization, "", "value")
 	delete(absent.metadata, "value")
-	typed := refused("type", "", "50", "type: unknown key")
+	typed := refused("type", "", "50", "type: no longer a key")
 	typed.metadata["type"] = utilization
-	typed.differs, typed.reason = 6, "a key that is none is told of, and ignored"
 	bare := refused("request-missing", utilization, "50", "has no request for cpu")
 	bare.bare = true
 	untyped := refused("metric-type-missing", "", "50", "")
@@ -114,6 +113,5 @@ func usageAtZero() []usageCase {
 	open.cron, open.min = window(leapDay, everyMinute), 0
 	shut := usageOf("beside-a-shut-window", "cpu", utilization, "50", usageStep{podusage.Load{CPU: 600}, 0})
 	shut.cron, shut.min = window(everyMinute, leapDay), 0
-	shut.differs, shut.reason = 6, "a trigger of ours knows nothing of those beside it, and cpu alone keeps a workload awake"
 	return []usageCase{alone, open, shut}
 }
