@@ -1,29 +1,31 @@
-// Command mutants asks how much the tests of pkg/algorithm would notice. It changes one
+// Command mutants asks how much the tests of a package would notice. It changes one
 // comparison, constant, rounding or operator at a time and runs the tests on each change:
 //
-//	go run ./test/mutants                       # all, with both detectors
-//	go run ./test/mutants -detectors tests      # what make test sees
-//	go run ./test/mutants -only limit.go        # the mutants that the pattern matches
+//	go run ./test/mutants                           # all packages, with all detectors
+//	go run ./test/mutants -package pkg/scaling      # one, or several with commas
+//	go run ./test/mutants -detectors tests          # what make test sees
+//	go run ./test/mutants -only limit.go            # the mutants that the pattern matches
 //
 // Nothing in the checkout is written, and every package is compiled once: all mutants
-// are in one program, which reads from the environment which of them is alive.
+// are in one program, which reads from the environment which of them is alive. One that
+// keeps the tests from ending counts as caught, by time-out.
 //
-// What nobody notices has to stand in survivors.txt with the reason why nobody can. The
-// exit status is 1 if a survivor is not listed, or a listed one is caught or gone. The
-// oracle alone, -detectors conformance, has no such list: much of the package is ours only.
+// What nobody notices has to stand in the package's file in survivors, with the reason why
+// nobody can. The exit status is 1 if a survivor is not listed, or a listed one is caught
+// or gone. The oracle alone, -detectors conformance, has no such list: much of
+// pkg/algorithm is ours only.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
-	"strings"
 )
 
 func main() {
@@ -36,10 +38,11 @@ func main() {
 }
 
 func command(ctx context.Context) error {
-	names := flag.String("detectors", "tests,conformance", "who looks for mutants, of tests and conformance")
+	packages := flag.String("package", allPackages(), "the packages to break")
+	names := flag.String("detectors", byTests+","+byOracle, "who looks for mutants, of "+byTests+" and "+byOracle)
 	only := flag.String("only", "", "take the mutants whose line in the report this `pattern` matches")
 	workers := flag.Int("workers", runtime.NumCPU(), "how many mutants to try at once")
-	listed := flag.String("survivors", "test/mutants/survivors.txt", "the known survivors")
+	listed := flag.String("survivors", "test/mutants/survivors", "the `directory` with the known survivors, a file per package")
 	results := flag.String("results", "", "write what became of every mutant to this `file`")
 	flag.Parse()
 
@@ -50,54 +53,35 @@ func command(ctx context.Context) error {
 	if *workers < 1 {
 		return fmt.Errorf("-workers %d: at least 1", *workers)
 	}
-	known, err := readSurvivors(*listed)
+	broken, err := chosen(*packages, *names)
 	if err != nil {
 		return err
 	}
-	detectors, err := chosen(*names)
-	if err != nil {
-		return err
-	}
-	r := run{Dir: "pkg/algorithm", Detectors: detectors, Only: pattern, Workers: *workers, Progress: os.Stderr}
-	verdicts, err := r.Do(ctx)
-	if err != nil {
-		return err
+	var all []verdict
+	var every string
+	var problems []error
+	for _, s := range broken {
+		known, err := readSurvivors(s.survivors(*listed))
+		if err != nil {
+			return err
+		}
+		r := run{Subject: s, Only: pattern, Workers: *workers, Progress: os.Stderr}
+		verdicts, err := r.Do(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Print(report(verdicts, s.Detectors, known))
+		all, every = append(all, verdicts...), every+everyVerdict(verdicts, s.Detectors)
+		// The oracle knows of Kubernetes' code, not of all of ours.
+		if slices.ContainsFunc(s.Detectors, func(d detector) bool { return d.Name == byTests }) {
+			problems = append(problems, judge(verdicts, known, *only == ""))
+		}
 	}
 	if *results != "" {
-		if err := os.WriteFile(*results, []byte(everyVerdict(verdicts, detectors)), 0o600); err != nil {
+		if err := os.WriteFile(*results, []byte(every), 0o600); err != nil {
 			return err
 		}
 	}
-	fmt.Print(report(verdicts, detectors, known))
-	if !slices.ContainsFunc(detectors, func(d detector) bool { return d.Name == "tests" }) {
-		return nil // the oracle knows of Kubernetes' code, not of all of ours
-	}
-	return judge(verdicts, known, *only == "")
-}
-
-// chosen gives the detectors by their names.
-func chosen(names string) ([]detector, error) {
-	all := map[string]detector{
-		// What make test runs that sees pkg/algorithm, the package's own tests first.
-		"tests": {
-			Name: "tests", Module: ".",
-			Packages: []string{"./pkg/algorithm", "./pkg/scaling"},
-		},
-		// The comparison with Kubernetes' own code: short, because a difference that is
-		// there shows within thousands of cases, not millions.
-		"conformance": {
-			Name: "conformance", Module: filepath.Join("test", "conformance"),
-			Packages:  []string{"."},
-			Arguments: []string{"-calculations", "20000", "-reconciles", "10000", "-seed", "1"},
-		},
-	}
-	var detectors []detector
-	for _, name := range strings.Split(names, ",") {
-		d, ok := all[name]
-		if !ok {
-			return nil, fmt.Errorf("-detectors %q: there are tests and conformance", name)
-		}
-		detectors = append(detectors, d)
-	}
-	return detectors, nil
+	fmt.Print(summary(all))
+	return errors.Join(problems...)
 }

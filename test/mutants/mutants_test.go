@@ -94,6 +94,18 @@ func TestWeaveEveryOperator(t *testing.T) {
 				"f: constant: 1 -> 2", "f: constant: 1 -> 0",
 			},
 		},
+		{ // what a case of a select waits for stays; what it does does not
+			"func f(a chan bool, b *int) { select { case <-a: *b = 1; default: } }",
+			[]string{"f: statement: *b = 1 -> nothing", "f: constant: 1 -> 2", "f: constant: 1 -> 0"},
+		},
+		{ // the length of an array is changed where it is used only
+			"const most = 3\nfunc f(a [most]int) int { return most }",
+			[]string{"f: constant: most -> most+1", "f: constant: most -> most-1", "f: constant: most -> 0"},
+		},
+		{ // and so is a number that is used as several types
+			"const most = 3\nfunc f(a float64) float64 { return a - most }",
+			[]string{"f: arithmetic: a - most -> a + most", "f: constant: most -> most+1", "f: constant: most -> most-1", "f: constant: most -> 0"},
+		},
 		{ // a capacity, a key and a type are no constants that anything depends on
 			"func f() []int { _ = [3]int{2: 5}; return make([]int, 4, 9) }",
 			[]string{
@@ -131,8 +143,8 @@ func tiny(t *testing.T, only string) []verdict {
 	t.Helper()
 	dir := filepath.Join("testdata", "tiny")
 	r := run{
-		Dir: dir, Only: regexp.MustCompile(only), Workers: 2, Progress: &bytes.Buffer{},
-		Detectors: []detector{{Name: "tests", Module: dir, Packages: []string{"."}}},
+		Only: regexp.MustCompile(only), Workers: 2, Progress: &bytes.Buffer{},
+		Subject: subject{Package: dir, Detectors: []detector{{Name: "tests", Module: dir, Packages: []string{"."}}}},
 	}
 	verdicts, err := r.Do(t.Context())
 	if err != nil {
@@ -197,9 +209,9 @@ func TestReport(t *testing.T) {
 	d := []detector{{Name: "tests"}, {Name: "oracle"}}
 	m := mutant{File: "clip.go", Line: 3, Function: "Clip", Operator: inComparison, Original: "n > 1", Mutated: "n >= 1", Source: "if n > 1 {"}
 	verdicts := []verdict{
-		{m, map[string]string{"tests": "TestClip", "oracle": "TestOracle"}},
-		{m, map[string]string{"tests": "TestClip", "oracle": ""}},
-		{m, map[string]string{"tests": "", "oracle": ""}},
+		{m, "clip", map[string]string{"tests": "TestClip", "oracle": "TestOracle"}},
+		{m, "clip", map[string]string{"tests": "TestClip", "oracle": ""}},
+		{m, "clip", map[string]string{"tests": "", "oracle": ""}},
 	}
 	got := report(verdicts, d, map[string]string{m.Identity(): "It is the same."})
 	for _, want := range []string{
@@ -210,6 +222,55 @@ func TestReport(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("no\n%s\nin\n%s", want, got)
 		}
+	}
+}
+
+func TestSummary(t *testing.T) {
+	compared, counted := mutant{Operator: inComparison}, mutant{Operator: inConstant}
+	got := summary([]verdict{
+		{compared, "pkg/a", map[string]string{"tests": "TestClip", "oracle": ""}},
+		{compared, "pkg/a", map[string]string{"tests": timeout, "oracle": "TestOracle"}},
+		{compared, "pkg/a", map[string]string{"tests": crash, "oracle": timeout}},
+		{counted, "pkg/a", map[string]string{"tests": "", "oracle": ""}},
+		{counted, "pkg/b", map[string]string{"tests": timeout}},
+	})
+	const want = "" +
+		"  package    operator  mutants  a test failed  panic or deadlock  time-out  survivors\n" +
+		"    pkg/a         all        4              2                  1         0          1\n" +
+		"    pkg/a  comparison        3              2                  1         0          0\n" +
+		"    pkg/a    constant        1              0                  0         0          1\n" +
+		"    pkg/b         all        1              0                  0         1          0\n" +
+		"    pkg/b    constant        1              0                  0         1          0\n"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestChosen(t *testing.T) {
+	for name, tt := range map[string]struct{ packages, detectors, want string }{
+		"all that the oracle sees": {allPackages(), byOracle, "pkg/algorithm by conformance"},
+		"two packages":             {"pkg/watch,pkg/store/memstore", "tests,conformance", "pkg/watch by tests, pkg/store/memstore by tests"},
+		"both detectors":           {"pkg/algorithm", "conformance,tests", "pkg/algorithm by tests and conformance"},
+		"no such package":          {"pkg/nothing", byTests, `-package "pkg/nothing": there are pkg/algorithm`},
+		"no such detector":         {"pkg/watch", "luck", `-detectors "luck": there are tests and conformance`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			found, err := chosen(tt.packages, tt.detectors)
+			for _, s := range found {
+				var names []string
+				for _, d := range s.Detectors {
+					names = append(names, d.Name)
+				}
+				got = append(got, s.Package+" by "+strings.Join(names, " and "))
+			}
+			if err != nil {
+				got = []string{err.Error()}
+			}
+			if !strings.HasPrefix(strings.Join(got, ", "), tt.want) {
+				t.Errorf("got %v, want %s", got, tt.want)
+			}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -83,6 +84,51 @@ func cells(row []int) string {
 		fmt.Fprintf(&out, "%d\t", n)
 	}
 	return out.String()
+}
+
+// summary counts the mutants of every package by operator and by what caught them: a test
+// that failed, the end of the whole program, or that it did not end.
+func summary(verdicts []verdict) string {
+	type row struct{ pkg, operator string }
+	rows := map[row][5]int{}
+	for _, v := range verdicts {
+		for _, r := range []row{{v.Package, v.Operator}, {v.Package, "all"}} {
+			n := rows[r]
+			n[0]++
+			n[v.fate()]++
+			rows[r] = n
+		}
+	}
+	var out strings.Builder
+	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "package\toperator\tmutants\ta test failed\tpanic or deadlock\ttime-out\tsurvivors\t")
+	sorted := slices.SortedFunc(maps.Keys(rows), func(a, b row) int {
+		return cmp.Or(strings.Compare(a.pkg, b.pkg), cmp.Compare(rows[b][0], rows[a][0]), strings.Compare(a.operator, b.operator))
+	})
+	for _, r := range sorted {
+		n := rows[r]
+		fmt.Fprintln(w, r.pkg+"\t"+r.operator+"\t"+cells(n[:]))
+	}
+	_ = w.Flush() // into a strings.Builder
+	return out.String()
+}
+
+// fate is the column in which a mutant is counted. Of several detectors that caught it, a
+// test that failed is the best witness.
+func (v verdict) fate() int {
+	fate := 4
+	for _, how := range v.Caught {
+		switch how {
+		case "":
+		case crash, memory:
+			fate = min(fate, 2)
+		case timeout:
+			fate = min(fate, 3)
+		default:
+			fate = 1
+		}
+	}
+	return fate
 }
 
 // everyVerdict has a line for each mutant: how each detector caught it, and which it is.

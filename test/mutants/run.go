@@ -16,6 +16,8 @@ import (
 // verdict is what became of a mutant.
 type verdict struct {
 	mutant
+	// Package is the subject's.
+	Package string
 	// Caught says by detector how the mutant was caught, "" if it was not.
 	Caught map[string]string
 }
@@ -31,18 +33,17 @@ func (v verdict) survives() bool {
 
 // run is a whole search for what nobody notices.
 type run struct {
-	Dir       string // of the package that is mutated
-	Detectors []detector
-	Only      *regexp.Regexp
-	Workers   int
-	Progress  io.Writer
+	Subject  subject
+	Only     *regexp.Regexp
+	Workers  int
+	Progress io.Writer
 }
 
 // Do tries every mutant with every detector. It is an error if the tests fail without one.
 func (r run) Do(ctx context.Context) ([]verdict, error) {
-	pkg, err := weavePackage(r.Dir)
+	pkg, err := weavePackage(filepath.FromSlash(r.Subject.Package))
 	if err != nil {
-		return nil, fmt.Errorf("weave %s: %w", r.Dir, err)
+		return nil, fmt.Errorf("weave %s: %w", r.Subject.Package, err)
 	}
 	work, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
@@ -55,11 +56,11 @@ func (r run) Do(ctx context.Context) ([]verdict, error) {
 	}
 	var verdicts []verdict
 	for _, m := range pkg.Mutants {
-		if r.Only.MatchString(m.String()) {
-			verdicts = append(verdicts, verdict{m, map[string]string{}})
+		if r.Only.MatchString(m.String()) && r.Subject.breaks(m) {
+			verdicts = append(verdicts, verdict{m, r.Subject.Package, map[string]string{}})
 		}
 	}
-	for _, d := range r.Detectors {
+	for _, d := range r.Subject.Detectors {
 		began := time.Now()
 		programs, err := d.build(ctx, work, overlay)
 		if err != nil {
@@ -69,7 +70,7 @@ func (r run) Do(ctx context.Context) ([]verdict, error) {
 		if err := r.try(ctx, d, programs, verdicts); err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(r.Progress, "%s: %d mutants in %s, after %s without one\n", d.Name, len(verdicts),
+		fmt.Fprintf(r.Progress, "%s, %s: %d mutants in %s, after %s without one\n", r.Subject.Package, d.Name, len(verdicts),
 			time.Since(tried).Round(time.Second), tried.Sub(began).Round(time.Second))
 	}
 	return verdicts, nil
@@ -93,7 +94,7 @@ func (r run) try(ctx context.Context, d detector, programs []program, verdicts [
 				mu.Lock()
 				verdicts[i].Caught[d.Name] = how
 				if done++; done%200 == 0 {
-					fmt.Fprintf(r.Progress, "%s: %d of %d mutants\n", d.Name, done, len(verdicts))
+					fmt.Fprintf(r.Progress, "%s, %s: %d of %d mutants\n", r.Subject.Package, d.Name, done, len(verdicts))
 				}
 				if err != nil {
 					failures = append(failures, err)

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 )
 
 // listed is a statement of a list. What can be left out without breaking what the
@@ -116,7 +117,7 @@ func (w *weaver) general(d *ast.GenDecl) string {
 	case token.VAR:
 		return w.values(d)
 	case token.CONST:
-		if w.usesIota(d) {
+		if w.staysConstant(d) {
 			return w.original(d)
 		}
 		return w.values(d)
@@ -157,12 +158,14 @@ func (w *weaver) declared(d *ast.GenDecl, value ast.Expr) string {
 	return w.text(value)
 }
 
-// usesIota reports whether the values of a const declaration follow from one another.
-func (w *weaver) usesIota(d *ast.GenDecl) bool {
+// staysConstant reports whether the values of a const declaration follow from one another,
+// or one of them is bound to be constant.
+func (w *weaver) staysConstant(d *ast.GenDecl) bool {
 	found := false
 	for _, spec := range d.Specs {
 		s, ok := spec.(*ast.ValueSpec)
 		found = found || !ok || len(s.Values) != len(s.Names)
+		found = found || slices.ContainsFunc(s.Names, func(name *ast.Ident) bool { return w.bound[name.Pos()] })
 	}
 	ast.Inspect(d, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {

@@ -19,6 +19,7 @@ type weaver struct {
 	mutants []mutant
 	aliases map[string]alias // by the type's full name
 	seen    map[string]int   // how often an identity was met
+	bound   map[token.Pos]bool
 
 	// Of the file at hand:
 	source   string
@@ -124,9 +125,11 @@ func inList(parent, child ast.Node) bool {
 	if _, ok := child.(ast.Stmt); !ok {
 		return false
 	}
-	switch parent.(type) {
+	switch parent := parent.(type) {
 	case *ast.BlockStmt, *ast.CaseClause:
 		return true
+	case *ast.CommClause:
+		return child != parent.Comm
 	}
 	return false
 }
