@@ -17,7 +17,7 @@ CONTROLLER_GEN := $(GO) tool -modfile=tools/go.mod controller-gen
 export CGO_ENABLED = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test conformance mutants e2e cluster generate lint fmt fuzz bench verify
+.PHONY: help demo build test conformance mutants chaos e2e cluster generate lint fmt fuzz bench verify
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,8 +39,11 @@ conformance: ## Compare the algorithm with the HPA controller's own code
 		-coverprofile ../../bin/conformance.cover -coverpkg 'k8s.io/kubernetes/pkg/controller/podautoscaler/...' . >../../bin/conformance.log || (cat ../../bin/conformance.log; exit 1)
 	cd test/conformance && $(GO) run ./cmd/coverage ../../bin/conformance.cover
 
-mutants: ## Break pkg/algorithm in every place, and see which tests notice
+mutants: ## Break what decides and remembers in every place, and see which tests notice
 	$(GO) run ./test/mutants
+
+chaos: ## Break what the scalers depend on, and compare with a run that nothing disturbs
+	$(GO) run ./test/chaos
 
 # One package at a time: they measure, and share two cores. All its scenarios at once:
 # they mostly wait. Their figures are part of the answer (-v).
@@ -72,8 +75,8 @@ fuzz: ## Run every fuzz target for FUZZTIME (60s)
 		done; \
 	done
 
-bench: ## Run every benchmark once
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+bench: ## Measure every figure beside its baseline, and write docs/performance.md
+	$(GO) run ./test/bench -write
 
 verify: ## Check formatting, vet, module files, generated files and linters, and change nothing
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \

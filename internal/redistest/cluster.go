@@ -41,17 +41,47 @@ func (c *Cluster) URL() string {
 // agrees that all slots are served.
 func StartCluster(tb testing.TB, opts ...Option) *Cluster {
 	tb.Helper()
+	cluster, err := LaunchCluster(func(int) []Option { return opts })
+	if err != nil {
+		tb.Fatalf("form a Redis cluster: %v", err)
+	}
+	for _, node := range cluster.Nodes {
+		node.fail = func(err error) {
+			tb.Helper()
+			tb.Errorf("redistest: %v", err)
+		}
+	}
+	tb.Cleanup(cluster.Close)
+	return cluster
+}
+
+// LaunchCluster runs a cluster outside a test; Close ends it. opts gives the options of
+// node 0, 1 and 2.
+func LaunchCluster(opts func(node int) []Option) (*Cluster, error) {
 	enable := WithArgs("--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
 	cluster := &Cluster{}
-	for range clusterSize {
-		cluster.Nodes = append(cluster.Nodes, Start(tb, append([]Option{enable}, opts...)...))
+	for i := range clusterSize {
+		node, err := Launch(append([]Option{enable}, opts(i)...)...)
+		if err != nil {
+			cluster.Close()
+			return nil, err
+		}
+		cluster.Nodes = append(cluster.Nodes, node)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	if err := cluster.join(ctx); err != nil {
-		tb.Fatalf("form a Redis cluster: %v", err)
+		cluster.Close()
+		return nil, err
 	}
-	return cluster
+	return cluster, nil
+}
+
+// Close ends all nodes for good and removes their data.
+func (c *Cluster) Close() {
+	for _, node := range c.Nodes {
+		node.Close()
+	}
 }
 
 // join gives each node its share of the slots and introduces the nodes to

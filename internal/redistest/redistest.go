@@ -35,7 +35,10 @@ type Server struct {
 	dir  string
 	port int
 	args []string
-	fail func(error) // how a fault that cannot be injected is reported
+	env  []string // added to this process's own
+	// sentinel is the configuration that makes it a sentinel; empty for a server of data.
+	sentinel string
+	fail     func(error) // how a fault that cannot be injected is reported
 
 	mu      sync.Mutex
 	process *child.Process
@@ -48,6 +51,18 @@ type Option func(*Server)
 // "--appendonly", "yes" for data that survives a restart.
 func WithArgs(args ...string) Option {
 	return func(s *Server) { s.args = append(s.args, args...) }
+}
+
+// WithEnv adds variables, each NAME=value, to the server's environment, such as those
+// that give it another clock.
+func WithEnv(variables ...string) Option {
+	return func(s *Server) { s.env = append(s.env, variables...) }
+}
+
+// AsSentinel makes the server a sentinel with a configuration, which it rewrites as the
+// primary changes and finds again when it restarts.
+func AsSentinel(configuration string) Option {
+	return func(s *Server) { s.sentinel = configuration }
 }
 
 // Start runs a server until the test ends.
@@ -154,6 +169,11 @@ func (s *Server) start() error {
 	if err != nil {
 		return err
 	}
+	if s.sentinel != "" && !exists(s.sentinelConfig()) {
+		if err := os.WriteFile(s.sentinelConfig(), []byte(s.sentinel), 0o600); err != nil {
+			return fmt.Errorf("write the sentinel's configuration: %w", err)
+		}
+	}
 	log, err := os.OpenFile(s.logPath(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("open the log of Redis: %w", err)
@@ -161,6 +181,7 @@ func (s *Server) start() error {
 	defer log.Close() //nolint:errcheck // the child has a copy of its own
 	cmd := exec.Command(binary, s.commandLine()...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
+	cmd.Env = append(os.Environ(), s.env...)
 	process, err := child.Start(cmd)
 	if err != nil {
 		return err
@@ -173,8 +194,8 @@ func (s *Server) start() error {
 
 func (s *Server) commandLine() []string {
 	var args []string
-	if sentinel := s.sentinelConfig(); exists(sentinel) {
-		args = append(args, sentinel, "--sentinel")
+	if s.sentinel != "" {
+		args = append(args, s.sentinelConfig(), "--sentinel")
 	} else {
 		args = append(args, "--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0")
 	}

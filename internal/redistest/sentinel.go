@@ -27,28 +27,16 @@ func StartSentinel(tb testing.TB, opts ...Option) *Sentinel {
 	group := &Sentinel{Name: "dashpot", Primary: Start(tb, opts...)}
 	group.Replica = Start(tb, append(opts[:len(opts):len(opts)],
 		WithArgs("--replicaof", "127.0.0.1", fmt.Sprint(group.Primary.port)))...)
-	group.Sentinel = Start(tb, group.watch(tb))
+	group.Sentinel = Start(tb, AsSentinel(fmt.Sprintf(`sentinel monitor %[1]s 127.0.0.1 %[2]d 1
+sentinel down-after-milliseconds %[1]s 1000
+sentinel failover-timeout %[1]s 5000
+`, group.Name, group.Primary.port)))
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	if err := poll(ctx, func() error { return group.ready(ctx) }); err != nil {
 		tb.Fatalf("start Redis with a sentinel: %v", err)
 	}
 	return group
-}
-
-// watch makes a server a sentinel. Its configuration has to be a file, which
-// the sentinel rewrites.
-func (g *Sentinel) watch(tb testing.TB) Option {
-	tb.Helper()
-	return func(s *Server) {
-		config := fmt.Sprintf(`sentinel monitor %[1]s 127.0.0.1 %[2]d 1
-sentinel down-after-milliseconds %[1]s 1000
-sentinel failover-timeout %[1]s 5000
-`, g.Name, g.Primary.port)
-		if err := os.WriteFile(s.sentinelConfig(), []byte(config), 0o600); err != nil {
-			tb.Fatalf("write the sentinel's configuration: %v", err)
-		}
-	}
 }
 
 // ready asks the sentinel for its replicas. It learns of them from the

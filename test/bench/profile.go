@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// profileCPU keeps a profile of the scaler's next seconds, if the command line asks for
+// any. What it returns waits until that is done.
+func (l *lab) profileCPU(ctx context.Context, p *program) func() error {
+	if l.profiles == "" {
+		return func() error { return nil }
+	}
+	done := make(chan error, 1)
+	go func() {
+		seconds := int(l.lasts(profileLasts).Seconds())
+		done <- p.fetchProfile(ctx, fmt.Sprintf("profile?seconds=%d", seconds), filepath.Join(l.profiles, l.row+".cpu"))
+	}()
+	return func() error { return <-done }
+}
+
+// profileLasts is within what every load lasts.
+const profileLasts = 15 * time.Second
+
+// fetchProfile writes one of the scaler's profiles to a file.
+func (p *program) fetchProfile(ctx context.Context, kind, path string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.profiles+"/debug/pprof/"+kind, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	data, err := io.ReadAll(response.Body)
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("profile %s: %s: %s", kind, response.Status, data)
+	}
+	return os.WriteFile(path, data, 0o644)
+}
+
+// heapLines is how many functions of a heap profile the page shows.
+const heapLines = 14
+
+// heapProfile is what is alive in the scaler after a collection, by the function that
+// allocated it and by who called that, the largest first.
+func (l *lab) heapProfile(ctx context.Context, p *program) (string, error) {
+	path := filepath.Join(l.dir, "heap")
+	if l.profiles != "" {
+		path = filepath.Join(l.profiles, l.row+".heap")
+	}
+	if err := p.fetchProfile(ctx, "heap?gc=1", path); err != nil {
+		return "", err
+	}
+	top := exec.CommandContext(ctx, "go", "tool", "pprof", "-sample_index=inuse_space", "-unit=MB", fmt.Sprintf("-nodecount=%d", heapLines), "-top", l.scaler, path)
+	out, err := top.Output()
+	if err != nil {
+		return "", fmt.Errorf("read the heap profile: %w", err)
+	}
+	// The first lines name the file, its build and its time.
+	_, table, ok := strings.Cut(string(out), "Showing nodes")
+	if !ok {
+		return "", fmt.Errorf("go tool pprof printed no table:\n%s", out)
+	}
+	lines := strings.Split(strings.TrimSpace(table), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(strings.ReplaceAll(lines[i], "github.com/dashpot-project/dashpot/", ""), " ")
+	}
+	return strings.Join(lines[1:], "\n"), nil
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/Shopify/toxiproxy/v2"
+	"github.com/rs/zerolog"
+)
+
+// link is a way from one process to another that can be disturbed.
+type link struct {
+	proxy *toxiproxy.Proxy
+	addr  string
+	added []string // the names of toxics
+}
+
+// newLink returns a link on a free port that leads to an address.
+func newLink(to string) (*link, error) {
+	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
+	l := &link{proxy: toxiproxy.NewProxy(server, to, "127.0.0.1:0", to)}
+	if err := l.proxy.Start(); err != nil {
+		return nil, fmt.Errorf("open a link to %s: %w", to, err)
+	}
+	l.addr = l.proxy.Listen
+	return l, nil
+}
+
+// lead makes the link lead to another address from now on: of a server that had to be told
+// of the link before it had one.
+func (l *link) lead(to string) {
+	l.proxy.Lock()
+	defer l.proxy.Unlock()
+	l.proxy.Upstream = to
+}
+
+// port is the one that it listens on.
+func (l *link) port() string { return l.addr[strings.LastIndex(l.addr, ":")+1:] }
+
+func (l *link) close() { l.proxy.Stop() }
+
+// cut ends all connections and refuses new ones.
+func (l *link) cut() error {
+	l.proxy.Stop()
+	return nil
+}
+
+// slow lets every packet of answers wait: about the store's deadline of 50 ms on every
+// way to Redis, and more than a caller's patience of 500 ms elsewhere.
+func (l *link) slow(milliseconds, jitter int) error {
+	return l.add("latency", "downstream", fmt.Sprintf(`{"latency": %d, "jitter": %d}`, milliseconds, jitter))
+}
+
+// halfOpen keeps connections open, and accepts new ones, while nothing arrives.
+func (l *link) halfOpen() error {
+	if err := l.add("timeout", "upstream", `{"timeout": 0}`); err != nil {
+		return err
+	}
+	return l.add("timeout", "downstream", `{"timeout": 0}`)
+}
+
+func (l *link) add(kind, stream, attributes string) error {
+	name := kind + "-" + stream
+	text := fmt.Sprintf(`{"name": %q, "type": %q, "stream": %q, "toxicity": 1, "attributes": %s}`, name, kind, stream, attributes)
+	if _, err := l.proxy.Toxics.AddToxicJson(strings.NewReader(text)); err != nil {
+		return fmt.Errorf("disturb the link %s: %w", l.addr, err)
+	}
+	l.added = append(l.added, name)
+	return nil
+}
+
+// mend undoes all of that. Connections on which nothing arrived have lost data: they end,
+// as they would by TCP's own means when packets pass again.
+func (l *link) mend(ctx context.Context) error {
+	l.proxy.Stop()
+	for _, name := range l.added {
+		if err := l.proxy.Toxics.RemoveToxic(ctx, name); err != nil {
+			return fmt.Errorf("mend the link %s: %w", l.addr, err)
+		}
+	}
+	l.added = nil
+	if err := l.proxy.Start(); err != nil {
+		return fmt.Errorf("mend the link %s: %w", l.addr, err)
+	}
+	return nil
+}
