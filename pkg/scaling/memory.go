@@ -236,9 +236,9 @@ func (m *memory) remember(key Key, r Record, st state, unsaved bool) state {
 	defer m.mu.Unlock()
 	known := m.memo(key, time.Now())
 	seen := st.at.Add(-st.latency)
-	known.record, known.seen, known.age, known.has, known.unsaved = r, seen, 0, true, unsaved
+	known.record, known.seen, known.age, known.has, known.unsaved, known.sure = r, seen, 0, true, unsaved, !unsaved
 	if !unsaved {
-		known.inStore, known.sure = time.Now(), true
+		known.inStore = time.Now()
 		known.storedSeen, known.storedAge, known.storedAt = seen, 0, r.EvaluatedAt
 	}
 	return state{record: r, now: st.now, at: st.at, latency: st.latency, degraded: st.degraded}
