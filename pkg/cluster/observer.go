@@ -34,6 +34,7 @@ type Observer struct {
 	scaledObjects *watch
 	scaledJobs    *watch
 	hpas          *watch
+	crowds        crowds
 	// workloads are the kinds of scale targets that are watched themselves. The
 	// replicas of any other kind are in its HPA's status.
 	workloads map[schema.GroupKind]*watch

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,15 +55,63 @@ func targetsOf(obj any) ([]string, error) {
 
 func targetKey(namespace string, t target) string { return namespace + "/" + t.String() }
 
+// crowdFor is for how long several owners of one target are taken to stay the same. To list
+// a thousand takes half a millisecond, more than all else that a request costs.
+const crowdFor = time.Second
+
+// crowds remembers the owners of targets that have several. Its zero value is ready.
+type crowds struct {
+	mu sync.Mutex
+	of map[string]crowd
+}
+
+type crowd struct {
+	owners scaling.Owners
+	at     time.Time
+}
+
+// get returns what was remembered of a target a moment ago.
+func (c *crowds) get(key string) (scaling.Owners, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, ok := c.of[key]
+	return known.owners, ok && time.Since(known.at) < crowdFor
+}
+
+// put remembers the owners of a target; of one that has no more than one, nothing.
+func (c *crowds) put(key string, owners scaling.Owners) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(owners.Names) == 0 {
+		delete(c.of, key)
+		return
+	}
+	if c.of == nil {
+		c.of = map[string]crowd{}
+	}
+	c.of[key] = crowd{owners, time.Now()}
+}
+
 // ownersOf finds the HPAs that scale a target, if they are several. One that is being
 // deleted is among them: its controller counts it until it is gone.
 func (o *Observer) ownersOf(namespace string, t target) (scaling.Owners, error) {
-	found, err := o.hpas.informer.GetIndexer().ByIndex(byTarget, targetKey(namespace, t))
+	key := targetKey(namespace, t)
+	if owners, ok := o.crowds.get(key); ok {
+		return owners, nil
+	}
+	found, err := o.hpas.informer.GetIndexer().ByIndex(byTarget, key)
 	if err != nil {
 		return scaling.Owners{}, fmt.Errorf("find what scales %s in %s: %w", t, namespace, err)
 	}
+	owners := namesOf(found)
+	o.crowds.put(key, owners)
+	return owners, nil
+}
+
+// namesOf names those that have the same target; nobody if it is one.
+func namesOf(found []any) scaling.Owners {
 	if len(found) < 2 {
-		return scaling.Owners{}, nil
+		return scaling.Owners{}
 	}
 	claims := make([]*hpa, 0, len(found))
 	for _, obj := range found {
@@ -75,7 +125,7 @@ func (o *Observer) ownersOf(namespace string, t target) (scaling.Owners, error) 
 		owners.Names = append(owners.Names, h.inWords())
 	}
 	owners.More = len(claims) - len(owners.Names)
-	return owners, nil
+	return owners
 }
 
 // inWords names the HPA, and what made it, if something did: keda-hpa-worker
