@@ -203,7 +203,7 @@ func (so *scaledObject) servesValue(index int) bool {
 }
 
 // otherWakes reports whether a trigger of another kind than what pods use may wake the
-// workload, besides the one that asks, whose index it is given as to servesValue. One
+// workload; asking is the index of the one that asks, as servesValue gets it. One
 // that follows a StabilizedMetric counts only for a trigger that does not: what asks
 // might itself be the only one, and nothing would ever wake the workload.
 func (so *scaledObject) otherWakes(asking int) bool {

@@ -1,6 +1,7 @@
 package scaling
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,10 +34,8 @@ type Evaluator struct {
 	store      Store
 	observer   Observer
 	onDecision func(Decision)
-	// maxPolicies is Options.MaxPolicies.
-	maxPolicies int
-	memory      *memory
-	reads       *reads
+	memory     *memory
+	reads      *reads
 }
 
 // NewEvaluator returns an evaluator over its parts.
@@ -54,8 +53,8 @@ func NewEvaluator(o Options) *Evaluator {
 		o.OnDecision = func(Decision) {}
 	}
 	return &Evaluator{
-		store: o.Store, observer: o.Observer, onDecision: o.OnDecision, maxPolicies: o.MaxPolicies,
-		memory: newMemory(), reads: newReads(o.Source, o.Patience, o.ReadTimeout),
+		store: o.Store, observer: o.Observer, onDecision: o.OnDecision,
+		memory: newMemory(o.MaxPolicies), reads: newReads(o.Source, o.Patience, o.ReadTimeout),
 	}
 }
 
@@ -73,31 +72,32 @@ type Request struct {
 
 // Evaluate makes a decision. It always returns one; Decision.Err says whether it
 // may be served. Callers wait at most the patience for a reading, once: while a
-// server is slower than that, they get what is on file. A policy beyond the limit gets an
-// error, of which OnDecision is not told: no log or list may grow with strangers.
+// server is slower than that, they get what is on file. A policy beyond the limit is
+// treated as a bad one, and nothing of it is remembered or told to OnDecision: no list and
+// no log may grow with strangers.
 func (e *Evaluator) Evaluate(ctx context.Context, req Request) Decision {
-	if err := e.memory.admit(policyName{req.Ref, req.Policy.Record}, e.maxPolicies); err != nil {
-		return refuse(question{key: Key{Ref: req.Ref, Record: req.Policy.Record}, policy: req.Policy}, err)
+	full := e.memory.admit(policyName{req.Ref, req.Policy.Record})
+	d := e.decide(ctx, req, full)
+	if full == nil && e.memory.decided(d) {
+		e.onDecision(d)
 	}
-	d := e.decide(ctx, req)
-	e.memory.decided(d)
-	e.onDecision(d)
 	return d
 }
 
-func (e *Evaluator) decide(ctx context.Context, req Request) Decision {
+// decide makes a decision, unless there is no room for it.
+func (e *Evaluator) decide(ctx context.Context, req Request, full error) Decision {
 	obs, err := e.observer.Observe(ctx, req.Ref, req.Policy.Metric)
 	if obs.UID == "" {
 		obs.UID = req.UID
 	}
 	q := question{key: Key{req.Ref, obs.Target, req.Policy.Record}, policy: req.Policy, obs: obs}
 	if err == nil && req.Policy.Invalid == nil {
-		err = unservable(req.Policy, obs)
+		err = cmp.Or(unservable(req.Policy, obs), full)
 	}
 	switch {
 	case req.Policy.Invalid != nil:
 		return Step(q.input(state{now: time.Now()})).Decision
-	case errors.Is(err, ErrBadPolicy):
+	case errors.Is(err, ErrBadPolicy), errors.Is(err, ErrTooMany):
 		bad := *req.Policy
 		bad.Invalid = err
 		q.policy = &bad
@@ -181,7 +181,9 @@ func (e *Evaluator) commit(ctx context.Context, q question, st state, outcomes [
 		}
 		swapped, err := e.store.Swap(ctx, q.key, st.version, result.Record, q.policy.Retention())
 		if err != nil {
-			st.degraded = true // go on alone, from the record just loaded
+			// Go on alone, from the record just loaded.
+			st.degraded, st.unsure = true, true
+			e.memory.doubt(q.key)
 			continue
 		}
 		if swapped {

@@ -143,10 +143,10 @@ func TestFailoversLowerNothing(t *testing.T) {
 			old := maps.Clone(w.store.data)
 			for range rapid.IntRange(1, 15).Draw(t, "evaluations") {
 				time.Sleep(time.Duration(rapid.SampledFrom([]int{30, 5, 10, 20}).Draw(t, "seconds later")) * time.Second)
-				switch what := rapid.SampledFrom([]string{"nothing", "nothing", "snapshot", "failover"}).Draw(t, "what happens"); {
-				case what == "snapshot":
+				switch rapid.SampledFrom([]string{"nothing", "nothing", "snapshot", "failover"}).Draw(t, "what happens") {
+				case "snapshot":
 					old = maps.Clone(w.store.data)
-				case what == "failover":
+				case "failover":
 					w.store.data = maps.Clone(old)
 				}
 				jobs := float64(rapid.SampledFrom([]int{0, 0, 30, 100}).Draw(t, "jobs"))

@@ -16,7 +16,7 @@ func TestPoliciesAreLimited(t *testing.T) {
 		r := newRig(8)
 		r.source.set("a", 37, false)
 		told := 0
-		r.maxPolicies, r.onDecision = 3, func(Decision) { told++ }
+		r.memory.most, r.onDecision = 3, func(Decision) { told++ }
 		ask := func(name string) Decision {
 			req := request("a")
 			req.Ref.Name = name
@@ -25,12 +25,19 @@ func TestPoliciesAreLimited(t *testing.T) {
 		for i := range 3 {
 			wantReplicas(t, ask(fmt.Sprint(i)), 8)
 		}
-		for i := range 100 {
+		const why = "the 3 that this process takes on, see --max-policies"
+		for i := range 100 { // what runs is held, as for a bad policy
 			d := ask(fmt.Sprintf("stranger-%d", i))
-			if !errors.Is(d.Err, ErrTooMany) || !strings.Contains(d.Err.Error(), "the 3 that this process takes on, see --max-policies") {
-				t.Fatalf("stranger %d: %v", i, d.Err)
+			if !errors.Is(d.Held, ErrTooMany) || !strings.Contains(d.Held.Error(), why) || !d.Active || d.Err != nil {
+				t.Fatalf("stranger %d: held for %v, active %v, error %v", i, d.Held, d.Active, d.Err)
 			}
+			wantReplicas(t, d, 8)
 		}
+		r.observer.replicas(0)
+		if d := ask("stranger"); !errors.Is(d.Err, ErrTooMany) {
+			t.Errorf("at zero: %v", d.Err)
+		}
+		r.observer.replicas(8)
 		wantReplicas(t, ask("2"), 8)
 		if len(r.Decisions()) != 3 || len(r.memory.known) != 3 || told != 4 {
 			t.Errorf("%d decisions, %d keys remembered, %d told; want 3, 3 and 4", len(r.Decisions()), len(r.memory.known), told)
@@ -38,4 +45,24 @@ func TestPoliciesAreLimited(t *testing.T) {
 		time.Sleep(idleLimit + 2*time.Minute)
 		wantReplicas(t, ask("stranger-0"), 8)
 	})
+}
+
+// Names that nobody has seen, which anybody may think up, leave room for real ones.
+func TestUnseenNamesGetHalfOfTheRoom(t *testing.T) {
+	r := newRig(6)
+	r.source.set("a", 30, false)
+	r.memory.most = 4
+	r.observer.err = fmt.Errorf("no ScaledObject: %w", ErrUnobserved)
+	for i := range 100 {
+		req := request("a")
+		req.Ref.Name = fmt.Sprintf("made-up-%d", i)
+		if d := r.Evaluate(t.Context(), req); !errors.Is(d.Err, ErrUnobserved) {
+			t.Fatal(d.Err)
+		}
+	}
+	r.observer.err = nil
+	wantReplicas(t, r.Evaluate(t.Context(), request("a")), 6)
+	if n := len(r.Decisions()); n != 3 {
+		t.Errorf("%d decisions are remembered, want 2 of made-up names and the real one", n)
+	}
 }

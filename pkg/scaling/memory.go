@@ -1,6 +1,7 @@
 package scaling
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -59,6 +60,9 @@ func (st state) wantsReading(q question) bool {
 // bound what a wrong clock can do, and to go on while the store is away. It uses
 // this process's monotonic clock and no other.
 type memory struct {
+	// most is how many policies there are at most.
+	most int
+
 	mu    sync.Mutex
 	known map[Key]*memo
 	last  map[policyName]verdict
@@ -101,16 +105,18 @@ type memo struct {
 	used     time.Time
 }
 
-func newMemory() *memory { return &memory{known: map[Key]*memo{}, last: map[policyName]verdict{}} }
+func newMemory(most int) *memory {
+	return &memory{most: most, known: map[Key]*memo{}, last: map[policyName]verdict{}}
+}
 
 // admit says why a policy is one too many; nil if it is not. Who comes at the same moment
 // may be let in together.
-func (m *memory) admit(name policyName, most int) error {
+func (m *memory) admit(name policyName) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sweep(time.Now())
-	if _, ok := m.last[name]; !ok && len(m.last) >= most {
-		return fmt.Errorf("%w policies: %s/%s is beyond the %d that this process takes on, see --max-policies", ErrTooMany, name.Namespace, name.Name, most)
+	if _, ok := m.last[name]; !ok && len(m.last) >= m.most {
+		return fmt.Errorf("%w policies: %s/%s is beyond the %d that this process takes on, see --max-policies", ErrTooMany, name.Namespace, name.Name, m.most)
 	}
 	return nil
 }
@@ -215,10 +221,15 @@ func (m *memory) local(key Key) state {
 func (m *memory) away(key Key) state {
 	st := m.local(key)
 	st.degraded, st.unsure = true, true
+	m.doubt(key)
+	return st
+}
+
+// doubt notes that the store did not answer: others may decide alone from now on.
+func (m *memory) doubt(key Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.memo(key, st.at).sure = false
-	return st
+	m.memo(key, time.Now()).sure = false
 }
 
 // keep remembers a record that only this process has.
@@ -248,7 +259,7 @@ func (m *memory) remember(key Key, r Record, st state, unsaved bool) state {
 // has become meanwhile.
 func (m *memory) recent(key Key, st state) state {
 	mine := m.local(key)
-	mine.now, mine.latency, mine.degraded = st.now.Add(mine.at.Sub(st.at)), st.latency, st.degraded
+	mine.now, mine.latency, mine.degraded, mine.unsure = st.now.Add(mine.at.Sub(st.at)), st.latency, st.degraded, st.unsure
 	// Where the store is away, now is this process's clock and the record's time another's.
 	if passed := mine.now.Sub(mine.record.Time); passed >= 0 && !st.degraded {
 		mine.elapsed = min(mine.elapsed, passed)
@@ -265,24 +276,32 @@ func (m *memory) since(st state) state {
 	return st
 }
 
+// forget remembers of a key only that its record, which this process has just emptied, is
+// all there is.
 func (m *memory) forget(key Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.known, key)
+	m.known[key] = &memo{sure: true, used: time.Now()}
 }
 
-// decided remembers a decision. One that was made without sight keeps the target
-// that the policy last had.
-func (m *memory) decided(d Decision) {
+// decided remembers a decision, and reports whether it did. One that was made without
+// sight keeps the target that the policy last had. What nobody has seen, of which anybody
+// may think up names, gets half of the room at most.
+func (m *memory) decided(d Decision) bool {
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sweep(now)
 	name := policyName{d.Key.Ref, d.Key.Record}
+	before, known := m.last[name]
+	if !known && errors.Is(d.Err, ErrUnobserved) && len(m.last) >= m.most/2 {
+		return false
+	}
 	if d.Key.Target == "" {
-		d.Key.Target = m.last[name].decision.Key.Target
+		d.Key.Target = before.decision.Key.Target
 	}
 	m.last[name] = verdict{d, now}
+	return true
 }
 
 func (m *memory) decisions() []Decision {

@@ -67,6 +67,7 @@ func Step(in Input) Result {
 	}
 	s.takeOutcomes()
 	s.answer()
+	s.undecided = s.d.Err != nil
 	if s.as == Shadow {
 		s.sendAsPassThrough()
 	}
@@ -99,8 +100,8 @@ func (s *step) sendAsPassThrough() {
 		sent.current, sent.status = s.obs.Spec, s.obs.Status
 	}
 	sent.answer()
-	if s.d.Err != nil { // at a zero of our own there is nothing to keep
-		s.d.Held = s.d.Err
+	if s.undecided { // natively, and at a zero of our own, an error is all there is
+		s.d.Held, s.d.Replicas, s.d.Awake = s.d.Err, s.current, s.current > 0
 	}
 	s.d.Value, s.d.Active, s.d.Swallowed, s.d.Err = sent.d.Value, sent.d.Active, sent.d.Swallowed, sent.d.Err
 }
@@ -122,6 +123,7 @@ type step struct {
 	desired         int32
 	working         bool // a reading is above its activation threshold
 	canSleep        bool
+	undecided       bool // there is an error in place of a count
 	d               Decision
 }
 
@@ -199,7 +201,7 @@ func (s *step) seed() {
 	switch {
 	case s.current == 0: // nothing to keep awake, whatever was remembered
 		s.rec.EverActive = false
-	case !s.in.Blind:
+	case !s.in.Blind || s.in.Lost:
 		s.rec.LastActive, s.rec.EverActive = s.now, true
 	}
 	if ageless {
@@ -344,8 +346,11 @@ func (s *step) finish() Result {
 	pending := s.as == Stabilised && s.d.Err == nil && s.d.Replicas != s.current &&
 		s.now-s.rec.EvaluatedAt >= moveResolution
 	served, active := s.d.Replicas, s.d.Active
+	if s.undecided {
+		served = s.rec.Served
+	}
 	if s.d.Err != nil {
-		served, active = s.rec.Served, s.rec.Active
+		active = s.rec.Active
 	}
 	if served < s.rec.Lowest || served > s.rec.Highest || s.rec.Served != served || s.rec.Active != active || s.rec.Replicas != s.current || pending {
 		s.changed = true

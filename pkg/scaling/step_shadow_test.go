@@ -106,3 +106,57 @@ func TestACountIsReadAsItIsSent(t *testing.T) {
 		}
 	}
 }
+
+// A native shadow that fails to read one trigger keeps its own count, whatever passing
+// through would make of the other trigger; and where passing through fails, the shadow
+// goes on with its own.
+func TestAShadowsOwnCount(t *testing.T) {
+	behavior := algorithm.DefaultBehavior()
+	behavior.ScaleDown.Window = 0
+	in := Input{
+		Policy: &Policy{
+			Metric: "m", Target: 1000, Behavior: &behavior, Shadow: true, Interval: 5 * time.Second,
+			Triggers: []Trigger{
+				{Type: "fake", Target: 1000, Query: fakeQuery{"s", "a"}}, {Type: "fake", Target: 1000, Query: fakeQuery{"s", "b"}},
+			},
+		},
+		Observation: Observation{
+			Target: "apps/Deployment/worker", Native: true, Bounds: algorithm.Bounds{Min: 1, Max: 100},
+			HPA: HPA{Name: "worker", Target: 1000},
+		},
+		Now: epoch,
+	}
+	failed := Outcome{Err: errors.New("timeout")}
+	for _, test := range []struct {
+		name  string
+		steps []shadowStep
+	}{
+		{"its own read fails", []shadowStep{
+			{10, []Outcome{{Value: 10}, {Value: 3}}, 10}, {10, []Outcome{{Value: 10}, {Value: 3}}, 10},
+			{2, []Outcome{failed, {Value: 3}}, 10}, {2, []Outcome{failed, {Value: 3}}, 10}, {2, []Outcome{{Value: 10}, {Value: 3}}, 10},
+		}},
+		{"passing through fails", []shadowStep{
+			{3, []Outcome{{Value: 3}, {Value: 3}}, 3},
+			{10, []Outcome{failed, {Value: 6}}, 6}, {10, []Outcome{failed, {Value: 8}}, 8},
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			next := in
+			for i, step := range test.steps {
+				next.Observation.Spec, next.Observation.Status = step.running, step.running
+				next.Outcomes, next.Elapsed, next.Now = step.outcomes, 15*time.Second, next.Now.Add(15*time.Second)
+				result := Step(next)
+				if got := result.Decision.Replicas; got != step.want || result.Record.Served != step.want {
+					t.Errorf("step %d: %d decided, %d served, want %d: %s", i, got, result.Record.Served, step.want, result.Decision.Why())
+				}
+				next.Record = result.Record
+			}
+		})
+	}
+}
+
+type shadowStep struct {
+	running  int32
+	outcomes []Outcome
+	want     int32
+}

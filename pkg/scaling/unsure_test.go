@@ -41,6 +41,20 @@ func TestARiseThatNoRecordShows(t *testing.T) {
 			r.store.set(func() { r.store.err = nil })
 			return r.Evaluator
 		}, 20},
+		"another replica's, while the store was read only": {func(t *testing.T, r *rig, other *Evaluator) *Evaluator {
+			t.Helper()
+			r.store.set(func() { r.store.readOnly = true })
+			r.Evaluate(t.Context(), request("a"))
+			r.source.set("a", 100, false)
+			time.Sleep(5 * time.Second)
+			wantReplicas(t, other.Evaluate(t.Context(), request("a")), 20)
+			r.observer.replicas(20)
+			r.source.set("a", 0, false)
+			time.Sleep(5 * time.Second)
+			wantReplicas(t, r.Evaluate(t.Context(), request("a")), 20)
+			r.store.set(func() { r.store.readOnly = false })
+			return r.Evaluator
+		}, 20},
 		"lost in a failover, after a restart": {func(t *testing.T, r *rig, _ *Evaluator) *Evaluator {
 			t.Helper()
 			key := r.key(t)
@@ -127,4 +141,57 @@ func TestHeldCountsLandInPassThrough(t *testing.T) {
 			t.Errorf("%s: sends %v, want 19.001, which makes 20 of 22: %s", name, d.Value.Float(), d.Why())
 		}
 	}
+}
+
+// A store that falls back to a record of more than a minute ago has lost something, and
+// nobody knows how much time has passed. Both count: what runs is just active, as after any
+// loss, and sleeps a cooldown later at the earliest.
+func TestLostAndOfUnknownAge(t *testing.T) {
+	const cooldown = 10 * time.Minute
+	for _, age := range []time.Duration{30 * time.Second, 70 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(1)
+			other, patient := r.replica(), request("a")
+			patient.Policy.Cooldown = cooldown
+			quiet := func(long time.Duration) {
+				for end := time.Now().Add(long); time.Now().Before(end); time.Sleep(5 * time.Second) {
+					r.Evaluate(t.Context(), patient)
+				}
+			}
+			r.source.set("a", 5, false)
+			r.Evaluate(t.Context(), patient)
+			r.source.set("a", 0, false)
+			quiet(9*time.Minute - age)
+			key := r.key(t)
+			old := r.store.data[key]
+			quiet(age)
+			r.source.set("a", 5, false)
+			other.Evaluate(t.Context(), patient)
+			worked := time.Now()
+			r.source.set("a", 0, false)
+			r.store.set(func() { r.store.data[key] = old })
+			for time.Sleep(5 * time.Second); r.Evaluate(t.Context(), patient).Active; time.Sleep(5 * time.Second) {
+			}
+			if slept := time.Since(worked); slept < cooldown {
+				t.Errorf("a record of %v: asleep %v after work, within the cooldown of %v", age, slept, cooldown)
+			}
+		})
+	}
+}
+
+// What is forgotten stays so: the count to which a nonsense reading has led, and which the
+// HPA writes only now, is no decision that was lost.
+func TestForgottenInARise(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(10)
+		r.source.set("a", 500, false)
+		wantReplicas(t, r.Evaluate(t.Context(), request("a")), 100)
+		r.source.set("a", 5, false)
+		if n, err := r.Forget(t.Context(), "shop", "a"); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		r.observer.replicas(100)
+		time.Sleep(5 * time.Second)
+		wantReplicas(t, r.Evaluate(t.Context(), request("a")), 1)
+	})
 }

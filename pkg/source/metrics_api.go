@@ -1,7 +1,11 @@
 package source
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
+	"regexp"
+	"strings"
 	"time"
 	"unique"
 
@@ -93,14 +97,40 @@ func (q apiQuery) request() (unique.Handle[httpServer], string, time.Duration) {
 	return q.at, q.path.Value(), q.timeout
 }
 
+const (
+	// maxLocation is the longest valueLocation in bytes.
+	maxLocation = 512
+	// maxModifiers is how many modifiers of GJSON it may have.
+	maxModifiers = 3
+)
+
+// multipath is a component of a path of GJSON that makes a new document of several others.
+var multipath = regexp.MustCompile(`(^|[.|])[\[{]`)
+
+// checkLocation says why a valueLocation is none. Some paths of GJSON make documents that
+// are larger than the one they are given: 14 bytes that double it, 20 times, a gigabyte of a
+// kilobyte. A number needs none of them.
+func checkLocation(format, location string) error {
+	switch {
+	case len(location) > maxLocation:
+		return fmt.Errorf("it has %d bytes; at most %d are allowed", len(location), maxLocation)
+	case format == formatPrometheus && location != "":
+		_, err := parseSelector(location)
+		return err
+	case format == formatJSON && multipath.MatchString(location):
+		return errors.New("one that begins with [ or {, be it after a . or |, makes a new document of several values")
+	case format == formatJSON && strings.Count(location, "@") > maxModifiers:
+		return fmt.Errorf("it has %d modifiers, which begin with @; at most %d are allowed", strings.Count(location, "@"), maxModifiers)
+	}
+	return nil
+}
+
 // parseAPIQuery reads all but the thresholds.
 func parseAPIQuery(m *metadata.Map, salt []byte, longest time.Duration) apiQuery {
 	address := parseURL(m, apiURLKey, true)
 	format, location := m.Text(formatKey), m.Text(valueLocationKey)
-	if location != "" && format == formatPrometheus {
-		if _, err := parseSelector(location); err != nil {
-			m.Problem(valueLocationKey, err.Error())
-		}
+	if err := checkLocation(format, location); err != nil {
+		m.Problem(valueLocationKey, err.Error())
 	}
 	header := http.Header{}
 	authenticateByURL(address, header)

@@ -114,6 +114,7 @@ func TestMetricsAPIProblems(t *testing.T) {
 	const location = "must be a path of GJSON such as queues.0.length for json, a path such as queues.0.length for yaml and xml, " +
 		"or a selector such as jobs{queue=\"a\"} for prometheus"
 	const aSelector = ` (a selector has a metric's name and labels with =, as in jobs{queue="a"})`
+	const oneNumber = " (one that begins with [ or {, be it after a . or |, makes a new document of several values)"
 	tests := []struct {
 		changes           values
 		problem, warnings string
@@ -124,6 +125,9 @@ func TestMetricsAPIProblems(t *testing.T) {
 		{values{"url": "ftp://shop"}, `url "ftp://shop": ` + legalURL, ""},
 		{values{"url": "http://shop:99999?key=abc"}, "url: " + legalURL, ""},
 		{values{"valueLocation": "-"}, "valueLocation is missing: " + location, ""},
+		{values{"valueLocation": "n|[@this,@this]|#"}, `valueLocation "n|[@this,@this]|#": ` + location + oneNumber, ""},
+		{values{"valueLocation": "{a,b}.a"}, `valueLocation "{a,b}.a": ` + location + oneNumber, ""},
+		{values{"valueLocation": "@ugly|@ugly|@ugly|@ugly|n"}, `valueLocation "@ugly|@ugly|@ugly|@ugly|n": ` + location + " (it has 4 modifiers, which begin with @; at most 3 are allowed)", ""},
 		{values{"valueLocation": `jobs{queue!="a"}`, "format": "prometheus"}, `valueLocation "jobs{queue!=\"a\"}": ` + location + aSelector, ""},
 		{values{"format": "toml"}, `format "toml": must be one of json, xml, yaml, prometheus`, ""},
 		{values{"targetValue": "0"}, `targetValue "0": ` + number, ""},

@@ -91,20 +91,21 @@ func testOwners(owners ...owner) func(*testing.T) {
 // isNative: the owner is an HPA on a StabilizedMetric of the same name.
 func (o owner) isNative() bool { return o.hpa == o.name }
 
-// awaitTold waits until Dashpot names all owners to one of them: in the condition of its
-// StabilizedMetric, or in an Event of its ScaledObject.
+// awaitTold waits until Dashpot names the owners to one of them: all in the condition of
+// its StabilizedMetric; in an Event of its ScaledObject those that there were when it first
+// had company.
 func (s side) awaitTold(o owner, owners []owner) {
 	s.T.Helper()
-	namesAll := func(said string) bool {
+	named := func(said string) (n int) {
 		for _, o := range owners {
-			if !strings.Contains(said, o.hpa) {
-				return false
+			if strings.Contains(said, o.hpa) {
+				n++
 			}
 		}
-		return true
+		return n
 	}
 	if o.isNative() {
-		s.awaitFinding(o.name, namesAll)
+		s.awaitFinding(o.name, func(said string) bool { return named(said) == len(owners) })
 		return
 	}
 	s.poll("an Event of ScaledObject "+o.name, func(ctx context.Context) (said string, ok bool) {
@@ -113,7 +114,7 @@ func (s side) awaitTold(o owner, owners []owner) {
 			return err.Error(), false
 		}
 		for _, e := range events.Items {
-			if e.Reason == sharedTarget && e.InvolvedObject.Name == o.name && namesAll(e.Message) {
+			if e.Reason == sharedTarget && e.InvolvedObject.Name == o.name && strings.Contains(e.Message, o.hpa) && named(e.Message) > 1 {
 				return e.Message, true
 			}
 		}

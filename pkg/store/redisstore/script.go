@@ -82,7 +82,7 @@ func parseLoaded(reply any, known versioned) (scaling.Loaded, error) {
 		return loaded, nil
 	}
 	loaded.Version = scaling.Version(version)
-	if loaded.Version == known.version {
+	if loaded.Version == known.version && version != "" {
 		loaded.Record, loaded.Found = known.record, true
 		return loaded, nil
 	}
