@@ -48,6 +48,9 @@ func (o *Observer) lookAtKEDA(ref scaling.Ref, metric string) (scaling.Observati
 		return known, err
 	}
 	obs := observation(so, h, counts, metric)
+	if h == nil { // KEDA is about to make it, and before that it is in nobody's way
+		return obs, nil
+	}
 	if obs.HPA.Owners, err = o.ownersOf(so.Namespace, so.target); err != nil {
 		return known, err
 	}

@@ -63,7 +63,9 @@ func TestOwnersOfATarget(t *testing.T) {
 		{"a thousand", crowd, "hpa-0000, hpa-0001, hpa-0002, hpa-0003, hpa-0004 and 995 more"},
 	} {
 		three := int32(3)
-		objects := []runtime.Object{deployment(&three, 3), object(t, "ScaledObject", plainSpec)}
+		// The first is KEDA's own of the ScaledObject.
+		named := plainSpec + fmt.Sprintf("\nadvanced: {horizontalPodAutoscalerConfig: {name: %s}}\n", test.hpas[0].Name)
+		objects := []runtime.Object{deployment(&three, 3), object(t, "ScaledObject", named)}
 		for _, h := range test.hpas {
 			objects = append(objects, h)
 		}
@@ -160,4 +162,18 @@ func TestOwnersFitIntoAnEvent(t *testing.T) {
 	if _, _, message := n.event(strings.Repeat("m", 253)); !ok || !strings.HasSuffix(message, " and 1000000 more: while it has pods, the HPA controller lets none of them scale. Leave one") {
 		t.Errorf("%d bytes: %s", len(message), message)
 	}
+}
+
+// A ScaledObject whose HPA KEDA has yet to make is in nobody's way, and is told of the
+// others once it is one of them.
+func TestOwnersBeforeOnesOwnHPA(t *testing.T) {
+	three := int32(3)
+	others := []runtime.Object{anHPA(t, "a", hpaSpec(""), "{}"), anHPA(t, "b", hpaSpec(""), "{}")}
+	synctest.Test(t, func(t *testing.T) {
+		o := startWith(t, newFakes(append(others, deployment(&three, 3), object(t, "ScaledObject", plainSpec))...), Options{})
+		got, _, err := observe(t, o, scaling.Ref{Kind: scaling.KindScaledObject, Namespace: "shop", Name: "worker"})
+		if err != nil || got.HPA.Owners.Names != nil {
+			t.Errorf("got %+v, %v; want none", got.HPA.Owners, err)
+		}
+	})
 }
