@@ -26,7 +26,7 @@ func doorRows() []row {
 		{
 			Name: "round-trips", What: "round trips to the records' Redis per GetMetrics", Against: "one GET",
 			Goal: "1; 2 with a new reading", Run: roundTrips,
-			Missed: "A call that was answered after its deadline was made again; look at the load average.",
+			Missed: "A call that was answered after its deadline was made again, or a count was still on its way; look at the load average.",
 			How:    "Redis counts: 200 policies are asked for with a reading on file, and 200 with one that is too old. A load and a swap are one script call each. Reading the list is a third command, which goes to the queue's Redis.",
 		},
 		{
@@ -191,6 +191,7 @@ func roundTrips(ctx context.Context, l *lab) (measured, error) {
 	patient, eager := keda{scaler.client, objects[:policies]}, keda{scaler.client, objects[policies:]}
 	for _, o := range patient.objects {
 		o.ScalerMetadata["interval"] = "300"
+		o.ScalerMetadata["listLength"] = "1000" // for one replica: a count that still moves is stored
 	}
 	if err := errors.Join(askAll(ctx, patient), askAll(ctx, eager)); err != nil {
 		return measured{}, err
