@@ -212,7 +212,7 @@ func TestOddPaths(t *testing.T) {
 		"/apis/external.metrics.k8s.io/v1beta1/namespaces/shop": 404,
 		jobsPath + "/": 200, jobsPath + "/status": 404, jobsPath + "?watch=true": 405,
 		jobsPath + "?labelSelector=%3D%3D": 400, jobsPath + "?limit=x": 400, jobsPath + "?fieldSelector=a%3Db": 400,
-		jobsPath + "?labelSelector=" + strings.Repeat("a,", 300) + "a":                        404,
+		jobsPath + "?labelSelector=" + strings.Repeat("a,", 300) + "a":                          404,
 		"/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/" + strings.Repeat("x", 100_000): 414,
 		"/apis/external.metrics.k8s.io/v1beta1/namespaces//jobs":                                404,
 		"/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/%00%ff":                          404,
