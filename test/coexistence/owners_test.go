@@ -114,7 +114,7 @@ func (s side) awaitTold(o owner, owners []owner) {
 			return err.Error(), false
 		}
 		for _, e := range events.Items {
-			if e.Reason == sharedTarget && e.InvolvedObject.Name == o.name && strings.Contains(e.Message, o.hpa) && named(e.Message) > 1 {
+			if e.Reason == sharedTarget && e.InvolvedObject.Name == o.name && named(e.Message) > 1 {
 				return e.Message, true
 			}
 		}
