@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -41,6 +42,9 @@ type verdict struct {
 	// Answers were judged, of which Below are counts below the reference's, Zeros told a
 	// workload that runs to sleep and Wakes one that sleeps to run, both without reason.
 	Answers, Below, Zeros, Wakes int
+	// Late is the longest time in which an answer after the other did not raise what the
+	// reference raises: nothing is taken from a workload then, but it waits.
+	Late time.Duration
 	// Examples are the first few of them in words.
 	Examples []string
 }
@@ -58,14 +62,27 @@ func (v *verdict) blame(what *int, format string, args ...any) {
 // judge compares every answer with the reference around it.
 func (t trial) judge(answers []answer) verdict {
 	var v verdict
+	// Who told what: one who answers counts in time may yet be late to wake.
+	type voice struct {
+		from   string
+		counts bool
+	}
+	late := map[voice][]sample{}
 	for _, a := range answers {
 		v.Answers++
-		t.judgeOne(&v, a)
+		who := voice{a.from, a.counts}
+		late[who] = append(late[who], sample{a.answered, t.judgeOne(&v, a)})
+	}
+	for _, samples := range late {
+		slices.SortFunc(samples, func(a, b sample) int { return cmp.Compare(a.at, b.at) })
+		v.Late = max(v.Late, disagreement(samples, 0))
 	}
 	return v
 }
 
-func (t trial) judgeOne(v *verdict, a answer) {
+// judgeOne reports whether an answer is late: not what the reference raises to, but no
+// less than what runs. What else is wrong with it goes into the verdict.
+func (t trial) judgeOne(v *verdict, a answer) (late bool) {
 	around := span{a.asked - tolerance, a.answered + tolerance}
 	wanted, allActive, noneActive := t.reference.within(around.from, around.to).lowest()
 	least, most := t.replicas.within(around.from, a.answered)
@@ -81,14 +98,17 @@ func (t trial) judgeOne(v *verdict, a answer) {
 	case a.tells && a.active && sleeps && noneActive:
 		v.blame(&v.Wakes, "%v %s: active at zero, the reference is not", at, a.from)
 	case a.tells && !a.active && sleeps && allActive && !blind:
-		v.blame(&v.Below, "%v %s: asleep at zero, the reference is active", at, a.from)
-	case a.counts && runs && a.count < wanted:
+		return true
+	case a.counts && runs && a.count < min(wanted, most):
 		v.blame(&v.Below, "%v %s: %d at %d to %d, the reference at least %d", at, a.from, a.count, least, most, wanted)
+	case a.counts && runs && a.count < wanted:
+		return true
 	}
+	return false
 }
 
 // sample is what replicas answered that were asked at the same time, twice in a row if
-// they differed the first time.
+// they differed the first time; or one answer beside the reference's.
 type sample struct {
 	at     time.Duration
 	differ bool

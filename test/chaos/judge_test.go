@@ -43,7 +43,9 @@ func TestJudge(t *testing.T) {
 		{"a wrong wake-up", steady(0, 0), active(true), 0, 0, 1},
 		{"a right wake-up", steady(8, 0), active(true), 0, 0, 0},
 		{"held awake", steady(0, 1), active(true), 0, 0, 0},
-		{"not woken", steady(8, 0), active(false), 1, 0, 0},
+		{"not woken yet", steady(8, 0), active(false), 0, 0, 0},
+		{"not raised yet", steady(8, 5), count(5), 0, 0, 0},
+		{"lowered where it is to be raised", steady(8, 5), count(4), 1, 0, 0},
 		{"blind: what runs is kept", blind(steady(8, 5)), count(5), 0, 0, 0},
 		{"blind: less than runs", blind(steady(8, 5)), count(4), 1, 0, 0},
 		{"blind: a wrong zero", blind(steady(8, 5)), active(false), 0, 1, 0},
@@ -56,6 +58,38 @@ func TestJudge(t *testing.T) {
 		}
 		if wrong := test.below + test.zeros + test.wakes; len(v.Examples) != wrong || v.Answers != 1 {
 			t.Errorf("%s: %d examples of %d faults, %d answers", test.name, len(v.Examples), wrong, v.Answers)
+		}
+	}
+}
+
+// TestLate: 8 are wanted all the time and 5 run.
+func TestLate(t *testing.T) {
+	at := func(s int, from string, n int32) answer {
+		a := count(n)
+		a.from, a.asked = from, time.Duration(50+s)*time.Second
+		a.answered = a.asked
+		return a
+	}
+	asleep := func(s int) answer {
+		a := at(s, "a", 0)
+		a.counts, a.tells = false, true
+		return a
+	}
+	for _, test := range []struct {
+		name    string
+		running int32
+		answers []answer
+		want    time.Duration
+	}{
+		{"at once", 5, []answer{at(1, "a", 8), at(2, "a", 8)}, 0},
+		{"after 3 s", 5, []answer{at(1, "a", 5), at(3, "a", 6), at(4, "a", 7), at(5, "a", 8)}, 3 * time.Second},
+		{"in any order", 5, []answer{at(4, "a", 7), at(1, "a", 5), at(5, "a", 8)}, 3 * time.Second},
+		{"one replica of two", 5, []answer{at(1, "a", 5), at(2, "b", 8), at(3, "a", 5), at(4, "b", 8)}, 2 * time.Second},
+		{"lowered is not late", 5, []answer{at(1, "a", 4), at(3, "a", 4)}, 0},
+		{"asleep", 0, []answer{asleep(1), at(2, "a", 8), asleep(5)}, 4 * time.Second},
+	} {
+		if v := steady(8, test.running).judge(test.answers); v.Late != test.want {
+			t.Errorf("%s: %v, want %v", test.name, v.Late, test.want)
 		}
 	}
 }

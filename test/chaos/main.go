@@ -16,9 +16,9 @@
 // # The reference
 //
 // A run of the pure core, scaling.Step, over the same script and the same spec.replicas,
-// every 100 ms, that nothing interrupts. An answer is wrong if it is below the lowest that
-// the reference decides from two seconds before the question to two seconds after the
-// answer. Two, because a reading serves for an interval of a second: the last reading of a
+// every 100 ms, that nothing interrupts. An answer is wrong if it is below what runs and
+// below the lowest that the reference decides from two seconds before the question to two
+// seconds after the answer. Two, because a reading serves for an interval of a second: the last reading of a
 // peak may be a second older than the reference's, so that its window ends a second
 // earlier, and the first after it a second later; the other second is for the way of
 // everything through a busy machine. Windows are 15 s and periods 3 s, so what a fault
@@ -28,9 +28,11 @@
 // because it hangs or all replicas are dead, nobody can know what to raise to: the count
 // that runs is good enough, and the reference does not read either.
 //
-// At zero an answer is a wrong wake-up if it is active while the reference is not, and
-// below the reference if it is asleep while the reference is active all that time. Above
+// At zero an answer is a wrong wake-up if it is active while the reference is not. Above
 // zero, inactive while the reference is active is a wrong zero.
+//
+// A raise or a wake-up that does not come in those two seconds takes nothing from anybody:
+// such answers are late, and what is told is the longest time in which one replica's were.
 package main
 
 import (
@@ -173,7 +175,7 @@ func runAll(ctx context.Context, cells []cell, parallel int, path, keep string) 
 				r, err := c.run(ctx, s, faultNamed(c.Fault))
 				mu.Lock()
 				if err == nil {
-					log.Printf("%v: below %d, zeros %d, wakes %d, disagreement %.1f s, silence %.1f s %s", c, r.Below, r.Zeros, r.Wakes, r.Disagreement, r.Silence, strings.Join(r.Examples, "; "))
+					log.Printf("%v: below %d, zeros %d, wakes %d, late %.1f s, disagreement %.1f s, silence %.1f s %s", c, r.Below, r.Zeros, r.Wakes, r.Late, r.Disagreement, r.Silence, strings.Join(r.Examples, "; "))
 					err = appendResult(path, r)
 				}
 				if err != nil {

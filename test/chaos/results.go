@@ -23,7 +23,8 @@ type result struct {
 	Below   int `json:"below"`
 	Zeros   int `json:"zeros"`
 	Wakes   int `json:"wakes"`
-	// Disagreement and Silence are in seconds, Healed in seconds from the cell's start.
+	// Late, Disagreement and Silence are in seconds, Healed in seconds from the cell's start.
+	Late         float64  `json:"late"`
 	Disagreement float64  `json:"disagreement"`
 	Silence      float64  `json:"silence"`
 	Healed       float64  `json:"healed"`
@@ -36,6 +37,7 @@ func (r *result) add(v verdict, failed int) {
 	r.Below += v.Below
 	r.Zeros += v.Zeros
 	r.Wakes += v.Wakes
+	r.Late = max(r.Late, v.Late.Seconds())
 	r.Examples = append(r.Examples, v.Examples...)
 }
 
@@ -109,6 +111,7 @@ func rows(results []result) []row {
 func (r *row) merge(one result) {
 	r.runs++
 	r.add(verdict{Answers: one.Answers, Below: one.Below, Zeros: one.Zeros, Wakes: one.Wakes}, one.Errors)
+	r.Late = max(r.Late, one.Late)
 	r.Disagreement = max(r.Disagreement, one.Disagreement)
 	r.Silence = max(r.Silence, one.Silence)
 }
@@ -116,13 +119,13 @@ func (r *row) merge(one result) {
 func (r *row) cells() []string {
 	return []string{
 		r.fault, r.setup, fmt.Sprint(r.runs), fmt.Sprint(r.Answers), fmt.Sprint(r.Below), fmt.Sprint(r.Zeros), fmt.Sprint(r.Wakes),
-		fmt.Sprintf("%.1f s", r.Disagreement), fmt.Sprintf("%.1f s", r.Silence),
+		fmt.Sprintf("%.1f s", r.Late), fmt.Sprintf("%.1f s", r.Disagreement), fmt.Sprintf("%.1f s", r.Silence),
 	}
 }
 
 var columns = []string{
 	"fault", "Redis", "runs", "answers", "below reference", "wrong zeros", "wrong wake-ups",
-	"longest disagreement after healing", "longest silence",
+	"latest raise", "longest disagreement after healing", "longest silence",
 }
 
 // plainTable is for a terminal.

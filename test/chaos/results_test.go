@@ -12,7 +12,7 @@ func TestResultsAreResumed(t *testing.T) {
 	if results, err := readResults(path); err != nil || len(results) > 0 {
 		t.Fatalf("%v, %v; want none of a file that is not there", results, err)
 	}
-	done := result{cell: cell{"FLUSHALL", single, 1}, Moment: inDip, Answers: 100, Silence: 1.5}
+	done := result{cell: cell{"FLUSHALL", single, 1}, Moment: inDip, Answers: 100, Late: 2.5, Silence: 1.5}
 	if err := appendResult(path, done); err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestResultsAreResumed(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	results := []result{
-		{cell: cell{"FLUSHALL", single, 1}, Answers: 100, Silence: 1.5},
+		{cell: cell{"FLUSHALL", single, 1}, Answers: 100, Late: 2.5, Silence: 1.5},
 		{cell: cell{"FLUSHALL", single, 2}, Answers: 50, Below: 1, Zeros: 2, Wakes: 3, Disagreement: 4.25, Silence: 1},
 		{cell: cell{"none", sentinel, 1}, Answers: 10},
 	}
@@ -50,10 +50,10 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "before\n" + tableBegin + `
-| fault | Redis | runs | answers | below reference | wrong zeros | wrong wake-ups | longest disagreement after healing | longest silence |
-|---|---|---|---|---|---|---|---|---|
-| none | sentinel | 1 | 10 | 0 | 0 | 0 | 0.0 s | 0.0 s |
-| FLUSHALL | single | 2 | 150 | 1 | 2 | 3 | 4.2 s | 1.5 s |
+| fault | Redis | runs | answers | below reference | wrong zeros | wrong wake-ups | latest raise | longest disagreement after healing | longest silence |
+|---|---|---|---|---|---|---|---|---|---|
+| none | sentinel | 1 | 10 | 0 | 0 | 0 | 0.0 s | 0.0 s | 0.0 s |
+| FLUSHALL | single | 2 | 150 | 1 | 2 | 3 | 2.5 s | 4.2 s | 1.5 s |
 
 ` + tableEnd + "after\n"
 	if string(content) != want {
