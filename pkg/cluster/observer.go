@@ -52,8 +52,8 @@ func New(c Clients, options Options) (*Observer, error) {
 		o.patience = defaultPatience
 	}
 	var problems []error
-	prepare := func(kind string, informer cache.SharedIndexInformer, convert func(any) any, changed func(any)) *watch {
-		w, err := newWatch(kind, informer, convert, arrivals(changed))
+	prepare := func(kind string, informer cache.SharedIndexInformer, convert func(any) any, handler cache.ResourceEventHandler) *watch {
+		w, err := newWatch(kind, informer, convert, handler)
 		problems = append(problems, err)
 		return w
 	}
@@ -62,23 +62,23 @@ func New(c Clients, options Options) (*Observer, error) {
 	core := informers.NewSharedInformerFactory(c.Kubernetes, 0)
 	hpas := core.Autoscaling().V2().HorizontalPodAutoscalers().Informer()
 	if o.native {
-		o.hpas = prepare(kindHPA, hpas, converter(newNativeHPA), o.noteNativeHPA)
+		o.hpas = prepare(kindHPA, hpas, converter(newNativeHPA), o.crowds.arrivals(o.noteNativeHPA))
 		problems = append(problems, hpas.AddIndexers(cache.Indexers{byMetric: metricsOf, byTarget: targetsOf}))
 	} else {
 		version := schema.GroupVersion{Group: kedaGroup, Version: kedaVersion}
 		keda := dynamicinformer.NewDynamicSharedInformerFactory(c.Dynamic, 0)
-		o.scaledObjects = prepare(scaling.KindScaledObject, keda.ForResource(version.WithResource("scaledobjects")).Informer(), converter(newScaledObject), o.noteScaledObject)
-		o.scaledJobs = prepare(kindScaledJob, keda.ForResource(version.WithResource("scaledjobs")).Informer(), converter(newScaledJob), ring)
+		o.scaledObjects = prepare(scaling.KindScaledObject, keda.ForResource(version.WithResource("scaledobjects")).Informer(), converter(newScaledObject), arrivals(o.noteScaledObject))
+		o.scaledJobs = prepare(kindScaledJob, keda.ForResource(version.WithResource("scaledjobs")).Informer(), converter(newScaledJob), arrivals(ring))
 		// Not only the HPAs that carry KEDA's label: KEDA lets the labels of a
 		// ScaledObject, such as Helm's managed-by, replace its own.
-		o.hpas = prepare(kindHPA, hpas, converter(newHPA), ring)
+		o.hpas = prepare(kindHPA, hpas, converter(newHPA), o.crowds.arrivals(ring))
 		problems = append(problems, hpas.AddIndexers(cache.Indexers{byTarget: targetsOf}))
 	}
 	apps := core.Apps().V1()
 	o.workloads = map[schema.GroupKind]*watch{
-		{Group: appsv1.GroupName, Kind: "Deployment"}:  prepare("Deployment", apps.Deployments().Informer(), converter(newDeployment), ring),
-		{Group: appsv1.GroupName, Kind: "StatefulSet"}: prepare("StatefulSet", apps.StatefulSets().Informer(), converter(newStatefulSet), ring),
-		{Group: appsv1.GroupName, Kind: "ReplicaSet"}:  prepare("ReplicaSet", apps.ReplicaSets().Informer(), converter(newReplicaSet), ring),
+		{Group: appsv1.GroupName, Kind: "Deployment"}:  prepare("Deployment", apps.Deployments().Informer(), converter(newDeployment), arrivals(ring)),
+		{Group: appsv1.GroupName, Kind: "StatefulSet"}: prepare("StatefulSet", apps.StatefulSets().Informer(), converter(newStatefulSet), arrivals(ring)),
+		{Group: appsv1.GroupName, Kind: "ReplicaSet"}:  prepare("ReplicaSet", apps.ReplicaSets().Informer(), converter(newReplicaSet), arrivals(ring)),
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, fmt.Errorf("observe the cluster: %w", err)

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
@@ -55,56 +55,78 @@ func targetsOf(obj any) ([]string, error) {
 
 func targetKey(namespace string, t target) string { return namespace + "/" + t.String() }
 
-// crowdFor is for how long several owners of one target are taken to stay the same. To list
-// a thousand takes half a millisecond, more than all else that a request costs.
-const crowdFor = time.Second
-
-// crowds remembers the owners of targets that have several. Its zero value is ready.
+// crowds remembers the owners of targets that have several, until anybody comes, goes or
+// turns to another target: to list a thousand takes half a millisecond, more than all else
+// that a request costs. Its zero value is ready.
 type crowds struct {
 	mu sync.Mutex
-	of map[string]crowd
+	of map[string]scaling.Owners
+	// changes counts them, so that nobody puts down what he found before the last.
+	changes int
 }
 
-type crowd struct {
-	owners scaling.Owners
-	at     time.Time
+// arrivals is a handler that hands on which HPAs come or change, once no list is
+// remembered in which they are not.
+func (c *crowds) arrivals(changed func(any)) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			c.forget()
+			changed(obj)
+		},
+		UpdateFunc: func(old, obj any) {
+			before, _ := targetsOf(old)
+			if after, _ := targetsOf(obj); !slices.Equal(before, after) {
+				c.forget()
+			}
+			changed(obj)
+		},
+		DeleteFunc: func(any) { c.forget() },
+	}
 }
 
-// get returns what was remembered of a target a moment ago.
-func (c *crowds) get(key string) (scaling.Owners, bool) {
+func (c *crowds) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known, ok := c.of[key]
-	return known.owners, ok && time.Since(known.at) < crowdFor
+	c.changes++
+	clear(c.of)
 }
 
-// put remembers the owners of a target; of one that has no more than one, nothing.
-func (c *crowds) put(key string, owners scaling.Owners) {
+// get returns what is remembered of a target, and the changes until now.
+func (c *crowds) get(key string) (owners scaling.Owners, known bool, changes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(owners.Names) == 0 {
-		delete(c.of, key)
+	owners, known = c.of[key]
+	return owners, known, c.changes
+}
+
+// put remembers the several owners of a target, as they were after so many changes.
+func (c *crowds) put(key string, owners scaling.Owners, changes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if changes != c.changes {
 		return
 	}
 	if c.of == nil {
-		c.of = map[string]crowd{}
+		c.of = map[string]scaling.Owners{}
 	}
-	c.of[key] = crowd{owners, time.Now()}
+	c.of[key] = owners
 }
 
 // ownersOf finds the HPAs that scale a target, if they are several. One that is being
 // deleted is among them: its controller counts it until it is gone.
 func (o *Observer) ownersOf(namespace string, t target) (scaling.Owners, error) {
 	key := targetKey(namespace, t)
-	if owners, ok := o.crowds.get(key); ok {
+	owners, known, changes := o.crowds.get(key)
+	if known {
 		return owners, nil
 	}
 	found, err := o.hpas.informer.GetIndexer().ByIndex(byTarget, key)
 	if err != nil {
 		return scaling.Owners{}, fmt.Errorf("find what scales %s in %s: %w", t, namespace, err)
 	}
-	owners := namesOf(found)
-	o.crowds.put(key, owners)
+	if owners = namesOf(found); len(owners.Names) > 0 {
+		o.crowds.put(key, owners, changes)
+	}
 	return owners, nil
 }
 

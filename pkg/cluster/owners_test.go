@@ -93,7 +93,6 @@ func TestOwnersComeAndGo(t *testing.T) {
 		hpas := f.kube.AutoscalingV2().HorizontalPodAutoscalers("shop")
 		want := func(after, want string) {
 			t.Helper()
-			time.Sleep(crowdFor)
 			synctest.Wait()
 			got, _, err := observe(t, o, jobs)
 			if err != nil || got.HPA.Owners.String() != want {
