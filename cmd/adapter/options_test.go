@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -19,7 +20,7 @@ func environment(values map[string]string) func(string) string {
 func TestParseDefaults(t *testing.T) {
 	got, err := parse(nil, environment(map[string]string{"POD_NAMESPACE": "dashpot"}), &bytes.Buffer{})
 	want := options{
-		Options:      process.Options{HTTPAddress: ":8080", LogLevel: slog.LevelInfo, LogFormat: "text", MaxPolicies: 200_000},
+		Options:      process.Options{HTTPAddress: ":8080", LogLevel: slog.LevelInfo, LogFormat: "text", MaxPolicies: 200_000, ForgetAfter: time.Hour},
 		httpsAddress: ":6443", apiGroup: "external.metrics.k8s.io", namespace: "dashpot",
 	}
 	if err != nil || got != want {

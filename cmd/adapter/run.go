@@ -92,7 +92,7 @@ func (p parts) run(ctx context.Context) (err error) {
 	told := newReports(p.clients, p.policies, p.Log)
 	evaluator := scaling.NewEvaluator(scaling.Options{
 		Source: p.Metrics.Source(p.triggers), Store: p.Metrics.Store(records), Observer: p.observer, OnDecision: p.onDecision(told),
-		MaxPolicies: p.options.MaxPolicies,
+		MaxPolicies: p.options.MaxPolicies, ForgetAfter: p.options.ForgetAfter,
 	})
 	server, err := p.server(evaluator)
 	if err != nil {

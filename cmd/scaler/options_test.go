@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
@@ -22,7 +23,7 @@ func environment(values map[string]string) func(string) string {
 func TestParseDefaults(t *testing.T) {
 	got, err := parse(nil, environment(nil), &bytes.Buffer{})
 	want := options{
-		Options:     process.Options{HTTPAddress: ":8080", LogLevel: slog.LevelInfo, LogFormat: "text", MaxPolicies: 200_000},
+		Options:     process.Options{HTTPAddress: ":8080", LogLevel: slog.LevelInfo, LogFormat: "text", MaxPolicies: 200_000, ForgetAfter: time.Hour},
 		grpcAddress: ":9090", observe: observeAuto, maxStreams: 50_000,
 	}
 	if err != nil || got != want {
@@ -51,7 +52,7 @@ func TestParseTakesTheEnvironmentWhereNoFlagIs(t *testing.T) {
 func TestParseNamesEveryProblem(t *testing.T) {
 	args := []string{
 		"--grpc-address=9090", "--http-address=:70000", "--observe=maybe", "--tls-key=k", "--tls-client-ca=ca",
-		"--max-policies=0", "--max-streams=-1", "--log-level=loud", "--log-format=xml", "--redis-url=http://secret@redis", "extra",
+		"--max-policies=0", "--max-streams=-1", "--forget-after=59s", "--log-level=loud", "--log-format=xml", "--redis-url=http://secret@redis", "extra",
 	}
 	_, err := parse(args, environment(nil), &bytes.Buffer{})
 	if err == nil {
@@ -61,6 +62,7 @@ func TestParseNamesEveryProblem(t *testing.T) {
 		`--grpc-address is "9090"; it must be HOST:PORT`, `--http-address is ":70000"; it must be HOST:PORT`,
 		`--observe is "maybe"; it must be auto, on, off`, `--tls-cert is "" and --tls-key is "k"; both must be set`,
 		`--max-policies is 0; it must be from 1 to 2147483647`, `--max-streams is -1; it must be from 1`,
+		`--forget-after is 59s; it must be from 1m to 24h`,
 		`--tls-client-ca is "ca" without --tls-cert`, `--log-level is "loud"; it must be debug, info, warn or error`,
 		`--log-format is "xml"; it must be text or json`, `--redis-url: `, `argument "extra" is not a flag`,
 	} {
@@ -68,8 +70,8 @@ func TestParseNamesEveryProblem(t *testing.T) {
 			t.Errorf("no %q in\n%v", want, err)
 		}
 	}
-	if lines := strings.Count(err.Error(), "\n") + 1; lines != 11 {
-		t.Errorf("%d lines; want one for each of 11 problems:\n%v", lines, err)
+	if lines := strings.Count(err.Error(), "\n") + 1; lines != 12 {
+		t.Errorf("%d lines; want one for each of 12 problems:\n%v", lines, err)
 	}
 	if strings.Contains(err.Error(), "secret") {
 		t.Errorf("the password is told: %v", err)

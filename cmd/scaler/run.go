@@ -71,7 +71,7 @@ func (p parts) run(ctx context.Context) (err error) {
 	measured := p.Metrics.Source(p.triggers)
 	evaluator := scaling.NewEvaluator(scaling.Options{
 		Source: measured, Store: p.Metrics.Store(records), Observer: p.view.view(), OnDecision: p.onDecision(),
-		MaxPolicies: p.options.MaxPolicies,
+		MaxPolicies: p.options.MaxPolicies, ForgetAfter: p.options.ForgetAfter,
 	})
 	watcher := watch.New(evaluator, measured, watch.Options{MaxStreams: p.options.maxStreams})
 	pokes := pokes{records.Redis, watcher}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
@@ -35,6 +36,8 @@ type Options struct {
 	Delegates *delegate.Plan
 	// MaxPolicies is how many policies the process takes on.
 	MaxPolicies int
+	// ForgetAfter is how long it remembers one that nobody asks about.
+	ForgetAfter time.Duration
 	TLS         CertificateFiles
 	LogLevel    slog.Level
 	LogFormat   string
@@ -79,7 +82,8 @@ func NewFlags(program, door string, common *Options, out io.Writer) *Flags {
 	f.StringVar(&common.Kubeconfig, "kubeconfig", "", "find the cluster by this file; default $KUBECONFIG, else the pod's service account")
 	f.StringArrayVar(&f.delegates, "delegate", nil, "read external metrics of another adapter too, given as NAME=https://HOST[:PORT]; may be repeated")
 	f.StringVar(&f.delegatesFile, "delegates-file", "", "read more such adapters, with their certificates, tokens and rules, from this YAML file")
-	f.IntVar(&common.MaxPolicies, "max-policies", 200_000, "take on so many policies at most; one that nobody asks about for an hour is forgotten")
+	f.IntVar(&common.MaxPolicies, "max-policies", 200_000, "take on so many policies at most")
+	f.DurationVar(&common.ForgetAfter, "forget-after", time.Hour, "forget a policy that nobody asks about for so long, and let its record expire so long after all in it; 1m to 24h")
 	f.StringVar(&common.TLS.Cert, "tls-cert", "", "serve "+door+" with this PEM certificate; reloaded when it changes")
 	f.StringVar(&common.TLS.Key, "tls-key", "", "the certificate's PEM key")
 	f.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
@@ -119,6 +123,9 @@ func (f *Flags) Read(args []string, getenv func(string) string) error {
 	}
 	f.CheckAddress("http-address", o.HTTPAddress)
 	f.CheckCount("max-policies", o.MaxPolicies)
+	if o.ForgetAfter < time.Minute || o.ForgetAfter > 24*time.Hour {
+		f.Problem("--forget-after is %v; it must be from 1m to 24h", o.ForgetAfter)
+	}
 	if (o.TLS.Cert == "") != (o.TLS.Key == "") {
 		f.Problem("--tls-cert is %q and --tls-key is %q; both must be set, or neither", o.TLS.Cert, o.TLS.Key)
 	}

@@ -20,9 +20,11 @@ type Options struct {
 	Patience time.Duration
 	// ReadTimeout ends a read that nobody waits for any more; 3 s if zero.
 	ReadTimeout time.Duration
-	// MaxPolicies is how many policies are known at once at most; 200,000 if zero. One that
-	// nobody asks about for an hour is forgotten.
+	// MaxPolicies is how many policies are known at once at most; 200,000 if zero.
 	MaxPolicies int
+	// ForgetAfter is how long nobody may ask about a policy and it is still known, and how
+	// much longer than its memory its record is kept; an hour if zero, a minute at least.
+	ForgetAfter time.Duration
 }
 
 // maxSwaps is how often a change is stepped again on a newer record.
@@ -49,12 +51,15 @@ func NewEvaluator(o Options) *Evaluator {
 	if o.MaxPolicies == 0 {
 		o.MaxPolicies = 200_000
 	}
+	if o.ForgetAfter == 0 {
+		o.ForgetAfter = time.Hour
+	}
 	if o.OnDecision == nil {
 		o.OnDecision = func(Decision) {}
 	}
 	return &Evaluator{
 		store: o.Store, observer: o.Observer, onDecision: o.OnDecision,
-		memory: newMemory(o.MaxPolicies), reads: newReads(o.Source, o.Patience, o.ReadTimeout),
+		memory: newMemory(o.MaxPolicies, o.ForgetAfter), reads: newReads(o.Source, o.Patience, o.ReadTimeout),
 	}
 }
 
@@ -179,7 +184,7 @@ func (e *Evaluator) commit(ctx context.Context, q question, st state, outcomes [
 		if st.degraded || q.obs.Job {
 			return answered{result.Decision, e.memory.keep(q.key, result.Record, st)}
 		}
-		swapped, err := e.store.Swap(ctx, q.key, st.version, result.Record, q.policy.Retention())
+		swapped, err := e.store.Swap(ctx, q.key, st.version, result.Record, q.policy.memory()+e.memory.idle)
 		if err != nil {
 			// Go on alone, from the record just loaded.
 			st.degraded, st.unsure = true, true
@@ -265,7 +270,8 @@ func (e *Evaluator) forget(ctx context.Context, key Key) error {
 			return fmt.Errorf("forget %s: %w", key, err)
 		}
 		empty := loaded.Record.forgotten(loaded.Now)
-		swapped, err := e.store.Swap(ctx, key, loaded.Version, empty, time.Hour)
+		// It has to be there for as long as another process may remember the one before.
+		swapped, err := e.store.Swap(ctx, key, loaded.Version, empty, e.memory.idle+sweepEvery)
 		if err != nil {
 			return fmt.Errorf("forget %s: %w", key, err)
 		}

@@ -14,8 +14,8 @@ import (
 // its key: beyond it, nobody can say whether time passed or a clock jumped.
 const unseenLimit = time.Minute
 
-// idleLimit is how long a key that nobody asks about is remembered.
-const idleLimit = time.Hour
+// sweepEvery is how often what nobody asks about is looked for.
+const sweepEvery = time.Minute
 
 // state is a record at one moment, ready to be stepped.
 type state struct {
@@ -60,8 +60,10 @@ func (st state) wantsReading(q question) bool {
 // bound what a wrong clock can do, and to go on while the store is away. It uses
 // this process's monotonic clock and no other.
 type memory struct {
-	// most is how many policies there are at most.
+	// most is how many policies there are at most, idle how long one that nobody asks about
+	// is remembered.
 	most int
+	idle time.Duration
 
 	mu    sync.Mutex
 	known map[Key]*memo
@@ -105,8 +107,8 @@ type memo struct {
 	used     time.Time
 }
 
-func newMemory(most int) *memory {
-	return &memory{most: most, known: map[Key]*memo{}, last: map[policyName]verdict{}}
+func newMemory(most int, idle time.Duration) *memory {
+	return &memory{most: most, idle: idle, known: map[Key]*memo{}, last: map[policyName]verdict{}}
 }
 
 // admit says why a policy is one too many; nil if it is not. Who comes at the same moment
@@ -123,12 +125,12 @@ func (m *memory) admit(name policyName) error {
 
 // sweep forgets what nobody has asked about for long. The caller holds the lock.
 func (m *memory) sweep(now time.Time) {
-	if now.Sub(m.swept) < time.Minute {
+	if now.Sub(m.swept) < sweepEvery {
 		return
 	}
 	m.swept = now
-	maps.DeleteFunc(m.known, func(_ Key, k *memo) bool { return now.Sub(k.used) > idleLimit })
-	maps.DeleteFunc(m.last, func(_ policyName, v verdict) bool { return now.Sub(v.at) > idleLimit })
+	maps.DeleteFunc(m.known, func(_ Key, k *memo) bool { return now.Sub(k.used) > m.idle })
+	maps.DeleteFunc(m.last, func(_ policyName, v verdict) bool { return now.Sub(v.at) > m.idle })
 }
 
 // memo returns the memo of a key. The caller holds the lock.

@@ -159,11 +159,11 @@ func (p *Policy) quiet() time.Duration {
 	return max(p.Cooldown, p.Behavior.ScaleDown.Window)
 }
 
-// Retention is how long a record of this policy must outlive its last use.
-func (p *Policy) Retention() time.Duration {
+// memory is how long what a record of this policy holds may still matter.
+func (p *Policy) memory() time.Duration {
 	longest := max(p.quiet(), algorithm.MaxWindow)
 	if p.Behavior != nil {
 		longest = max(longest, p.Behavior.LongestPeriod())
 	}
-	return longest + time.Hour
+	return longest
 }

@@ -253,7 +253,7 @@ func TestWhoseTimeWasUp(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := timeoutIn(t, c.caller)
 			defer cancel()
-			err := (&Store{timeout: 50 * time.Millisecond}).within(ctx, c.operation)
+			err := within(ctx, 50*time.Millisecond, c.operation)
 			if !errors.Is(err, c.fails) || (err == nil) != (c.fails == nil) || errors.Is(err, errSlow) != c.slow {
 				t.Errorf("%s: %v", name, err)
 			}

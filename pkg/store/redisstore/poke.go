@@ -14,6 +14,9 @@ import (
 const pokeChannel = "dashpot:poke"
 
 const (
+	// pokeTimeout ends an attempt to send one. No decision waits for it, so it may take
+	// longer than those.
+	pokeTimeout = time.Second
 	// pokeSilence is how long a subscription may be silent before it has to answer a
 	// ping, which it must do in as long again.
 	pokeSilence = 2 * time.Second
@@ -30,7 +33,7 @@ func (s *Store) Publish(ctx context.Context, namespace, name string) error {
 	if _, _, ok := parsePoke(payload); !ok {
 		return fmt.Errorf("poke %q: it must be NAMESPACE/NAME, each of a to z, 0 to 9, dots and dashes", payload)
 	}
-	err := s.within(ctx, func(ctx context.Context) error {
+	err := within(ctx, pokeTimeout, func(ctx context.Context) error {
 		return s.client.Publish(ctx, pokeChannel, payload).Err()
 	})
 	if err != nil {

@@ -93,7 +93,7 @@ func (s *Store) Close() error { return s.client.Close() }
 // Ready returns nil if Redis answers, and why not otherwise. Of a Cluster it asks one
 // node.
 func (s *Store) Ready(ctx context.Context) error {
-	if err := s.within(ctx, func(ctx context.Context) error { return s.client.Ping(ctx).Err() }); err != nil {
+	if err := within(ctx, s.timeout, func(ctx context.Context) error { return s.client.Ping(ctx).Err() }); err != nil {
 		return fmt.Errorf("ping Redis: %w", err)
 	}
 	return nil
@@ -107,7 +107,7 @@ func (s *Store) Load(ctx context.Context, key scaling.Key) (scaling.Loaded, erro
 	name := s.redisKey(key)
 	known := s.decoded.get(name)
 	var loaded scaling.Loaded
-	err := s.within(ctx, func(ctx context.Context) error {
+	err := within(ctx, s.timeout, func(ctx context.Context) error {
 		reply, err := loadScript.run(ctx, s.client, name, string(known.version))
 		if err == nil {
 			loaded, err = parseLoaded(reply, known)
@@ -135,7 +135,7 @@ func (s *Store) Swap(ctx context.Context, key scaling.Key, version scaling.Versi
 	}
 	name, stored := s.redisKey(key), versioned{scaling.Version(rand.Text()), next}
 	var swapped bool
-	err = s.within(ctx, func(ctx context.Context) error {
+	err = within(ctx, s.timeout, func(ctx context.Context) error {
 		reply, err := swapScript.run(ctx, s.client, name, string(version), data, string(stored.version), ttl.Milliseconds())
 		swapped = reply == int64(1)
 		return err
@@ -150,15 +150,15 @@ func (s *Store) Swap(ctx context.Context, key scaling.Key, version scaling.Versi
 }
 
 // within runs an operation against its deadline, and says if it was that which passed.
-func (s *Store) within(ctx context.Context, operation func(context.Context) error) error {
-	limited, cancel := context.WithTimeoutCause(ctx, s.timeout, errSlow)
+func within(ctx context.Context, timeout time.Duration, operation func(context.Context) error) error {
+	limited, cancel := context.WithTimeoutCause(ctx, timeout, errSlow)
 	defer cancel()
 	err := limited.Err()
 	if err == nil {
 		err = operation(limited)
 	}
 	if err != nil && errors.Is(context.Cause(limited), errSlow) {
-		return fmt.Errorf("%w (%s): %w", errSlow, s.timeout, err)
+		return fmt.Errorf("%w (%s): %w", errSlow, timeout, err)
 	}
 	return err
 }
