@@ -17,7 +17,7 @@ CONTROLLER_GEN := $(GO) tool -modfile=tools/go.mod controller-gen
 export CGO_ENABLED = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test conformance mutants chaos e2e cluster generate lint fmt fuzz bench verify
+.PHONY: help demo build test conformance mutants chaos e2e cluster generate lint fmt fuzz bench soak verify
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ fuzz: ## Run every fuzz target for FUZZTIME (60s)
 
 bench: ## Measure every figure beside its baseline, and write docs/performance.md
 	$(GO) run ./test/bench -write
+
+soak: ## Let policies come and go for half an hour, and see what is left
+	$(GO) run ./test/bench -rows '^soak$$' -write
 
 verify: ## Check formatting, vet, module files, generated files and linters, and change nothing
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \

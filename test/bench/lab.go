@@ -120,8 +120,8 @@ type program struct {
 }
 
 // startScaler runs the real scaler with records in a Redis, or in memory if the URL is
-// empty, and returns when it is ready.
-func (l *lab) startScaler(ctx context.Context, redisURL string) (*program, error) {
+// empty, and with further flags, and returns when it is ready.
+func (l *lab) startScaler(ctx context.Context, redisURL string, flags ...string) (*program, error) {
 	path, err := l.build(ctx)
 	if err != nil {
 		return nil, err
@@ -130,8 +130,10 @@ func (l *lab) startScaler(ctx context.Context, redisURL string) (*program, error
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(path, "--observe=off", "--log-level=error", "--redis-url="+redisURL,
-		"--grpc-address="+addresses[0], "--http-address="+addresses[1])
+	cmd := exec.Command(path, append([]string{
+		"--observe=off", "--log-level=error", "--redis-url=" + redisURL,
+		"--grpc-address=" + addresses[0], "--http-address=" + addresses[1],
+	}, flags...)...)
 	cmd.Env = append(os.Environ(), doorVariable+"="+addresses[2])
 	p, err := l.start(cmd, addresses[0])
 	if err != nil {

@@ -20,7 +20,7 @@ type row struct {
 // rows are all figures, in the order of the page.
 func rows() []row {
 	var all []row
-	for _, part := range [][]row{algorithmRows(), doorRows(), policyRows(), streamRows(), clusterRows()} {
+	for _, part := range [][]row{algorithmRows(), doorRows(), policyRows(), streamRows(), clusterRows(), soakRows()} {
 		all = append(all, part...)
 	}
 	return all

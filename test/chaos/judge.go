@@ -99,7 +99,7 @@ func (t trial) judgeOne(v *verdict, a answer) (late bool) {
 		v.blame(&v.Wakes, "%v %s: active at zero, the reference is not", at, a.from)
 	case a.tells && !a.active && sleeps && allActive && !blind:
 		return true
-	case a.counts && runs && a.count < min(wanted, most):
+	case a.counts && runs && a.count < min(wanted, least):
 		v.blame(&v.Below, "%v %s: %d at %d to %d, the reference at least %d", at, a.from, a.count, least, most, wanted)
 	case a.counts && runs && a.count < wanted:
 		return true

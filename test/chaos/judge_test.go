@@ -94,6 +94,19 @@ func TestLate(t *testing.T) {
 	}
 }
 
+// Five run from 50 s on, where one ran, and eight are wanted.
+func TestJudgeOfARaiseThatIsJustSeen(t *testing.T) {
+	run := steady(8, 1)
+	run.replicas.set(50*time.Second, 5)
+	for at, below := range map[time.Duration]int{51 * time.Second: 0, 53 * time.Second: 1} {
+		a := count(4)
+		a.asked, a.answered = at, at
+		if v := run.judge([]answer{a}); v.Below != below {
+			t.Errorf("4 at %v: below %d, want %d", at, v.Below, below)
+		}
+	}
+}
+
 // The reference goes from 8 to 4 at 50 s.
 func TestJudgeLooksTwoSecondsAround(t *testing.T) {
 	run := steady(8, 8)

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// soakPolicies are alive at any moment, each for soakLife.
+	soakPolicies = 2000
+	soakLife     = 2 * time.Minute
+	// soakReplicas share a Redis. The first stays and is looked at; each of the others in
+	// turn is killed and started again, one every soakRestart.
+	soakReplicas = 3
+	soakRestart  = time.Minute
+	// soakForget is the shortest --forget-after that there is.
+	soakForget = time.Minute
+	// soakSettle is when all is forgotten: after soakForget, and two rounds of looking for it.
+	soakSettle = soakForget + 2*time.Minute
+)
+
+func soakRows() []row {
+	return []row{{
+		Name: "soak", What: "2,000 policies at any moment, each for 2 minutes, and a replica restarted every minute, for 30 minutes: what is left in the process that stayed",
+		Against: "before", Goal: "goroutines, heap and series as before; every record expires", Apart: true, Run: soak,
+		How:    "Three scalers on one Redis with `--forget-after=1m`. Every policy has a list, a push stream, and a visit of KEDA's every 10 s at one replica after the other. The heap is what is alive after a collection. Records stay for the hour for which samples may matter, and the minute, so they are counted and asked when they expire.",
+		Missed: "Something is not let go of; the details say what was there before, half way and at the end.",
+	}}
+}
+
+func soak(ctx context.Context, l *lab) (measured, error) {
+	h, err := l.startHerd(ctx, l.lasts(30*time.Minute))
+	if err != nil {
+		return measured{}, err
+	}
+	defer h.stop()
+	var (
+		looks    [4]vitals // before, half way, at the end of the load, and when it is forgotten
+		problems []error
+	)
+	look := func(i int) {
+		var err error
+		looks[i], err = vitalsOf(ctx, h.replicas[0])
+		problems = append(problems, err)
+	}
+	h.keep(ctx, 10*time.Second) // the one policy that is there all the time
+	look(0)
+	h.herd(ctx, l.lasts(15*time.Minute))
+	look(1)
+	h.herd(ctx, l.lasts(15*time.Minute))
+	look(2)
+	h.disperse(ctx)
+	h.keep(ctx, soakSettle)
+	look(3)
+	records, err := recordsOf(ctx, h.redis.client)
+	if err := errors.Join(append(problems, err, h.failure(), ctx.Err())...); err != nil {
+		return measured{}, err
+	}
+	before, after := looks[0], looks[3]
+	return measured{
+		Figure: after.String(), Baseline: before.String(),
+		Ratio: fmt.Sprintf("%.2f × the heap", float64(after.heap/before.heap)),
+		Verdict: judge(after.goroutines <= before.goroutines+4 && after.heap <= before.heap+2 && after.series == before.series &&
+			records.eternal == 0 && records.longest <= time.Hour+soakForget),
+		Details: []string{
+			fmt.Sprintf("Half way: %s.", looks[1]), fmt.Sprintf("At the end of the load: %s.", looks[2]),
+			fmt.Sprintf("%d policies came and went, %d restarts; %d calls, %d of them at a replica that was just not there, %d other errors.", h.next-1, h.restarts, h.calls, h.cut, len(h.failed)),
+			fmt.Sprintf("Records in Redis: %d, %d without an expiry, the last of them gone in %s.", records.count, records.eternal, records.longest.Round(time.Second)),
+		},
+	}, nil
+}
