@@ -1,6 +1,7 @@
 package scaling
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -80,5 +81,31 @@ func BenchmarkStep(b *testing.B) {
 				})
 			}
 		}
+	}
+}
+
+// BenchmarkEvaluate is one request whose readings are on file, over a store in memory: in
+// a goroutine that has made others, and in one of its own as in a server.
+func BenchmarkEvaluate(b *testing.B) {
+	r, req := newRig(5), request("s")
+	evaluate := func() { r.Evaluate(context.Background(), req) }
+	r.source.set("s", 5, false)
+	evaluate()
+	b.Run("again", func(b *testing.B) {
+		for b.Loop() {
+			evaluate()
+		}
+	})
+	for name, f := range map[string]func(){"new goroutine": evaluate, "new goroutine that does nothing": func() {}} {
+		b.Run(name, func(b *testing.B) {
+			done := make(chan struct{})
+			for b.Loop() {
+				go func() {
+					f()
+					done <- struct{}{}
+				}()
+				<-done
+			}
+		})
 	}
 }
