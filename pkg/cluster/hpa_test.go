@@ -70,7 +70,7 @@ func TestMetricOfTheHPA(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			so := newScaledObject(object(t, "ScaledObject", test.spec))
 			h := newHPA(kedaHPA(t, hpaSpec(transparent, test.metrics...), "{}"))
-			got := observation(so, h, replicas{1, 1}, "jobs")
+			got := observation(so, h, replicas{1, 1, 7}, "jobs")
 			if got.HPA.Name != "keda-hpa-worker" || got.HPA.Target != test.target || got.ValueType != test.value {
 				t.Errorf("name %s, target %d, value %t; want keda-hpa-worker, %d, %t", got.HPA.Name, got.HPA.Target, got.ValueType, test.target, test.value)
 			}

@@ -61,7 +61,7 @@ func (o *Observer) lookAtKEDA(ref scaling.Ref, metric string) (scaling.Observati
 func observation(so *scaledObject, h *hpa, counts replicas, metric string) scaling.Observation {
 	obs := scaling.Observation{
 		Target: so.target.String(), UID: string(so.UID),
-		Spec: counts.spec, Status: counts.status,
+		Spec: counts.spec, Status: counts.status, Revision: counts.revision,
 		Bounds: so.bounds, ToZero: so.toZero, Cooldown: so.cooldown,
 	}
 	if counts.spec == 0 {

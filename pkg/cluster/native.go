@@ -110,7 +110,7 @@ func (o *Observer) lookAtNative(namespace, metric string) (scaling.Observation, 
 	return scaling.Observation{
 		Native: true,
 		Target: known.Target,
-		Spec:   counts.spec, Status: counts.status,
+		Spec:   counts.spec, Status: counts.status, Revision: counts.revision,
 		Bounds: h.bounds, ToZero: h.toZero, ValueType: m.value,
 		HPA: seen,
 	}, nil

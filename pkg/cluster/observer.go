@@ -192,5 +192,5 @@ func (o *Observer) replicasOf(namespace string, t target, h *hpa) (replicas, err
 	if !h.known {
 		return replicas{}, fmt.Errorf("replicas of %s: %w: %s %s/%s has not read them yet", t, scaling.ErrUnobserved, kindHPA, h.Namespace, h.Name)
 	}
-	return replicas{h.current, h.current}, nil
+	return replicas{h.current, h.current, revisionOf(h)}, nil
 }

@@ -13,7 +13,7 @@ func TestScaledObjectBecomesAnObservation(t *testing.T) {
 	const push = "triggers: [{type: external-push}]\n"
 	defaults := scaling.Observation{
 		UID:    "uid-of-worker",
-		Target: "apps/Deployment/worker", Spec: 3, Status: 2,
+		Target: "apps/Deployment/worker", Spec: 3, Status: 2, Revision: 7,
 		Bounds: algorithm.Bounds{Min: 1, Max: 100}, ToZero: true, Cooldown: 300 * time.Second, OtherWakes: true,
 	}
 	tests := []struct {
@@ -55,7 +55,7 @@ func TestScaledObjectBecomesAnObservation(t *testing.T) {
 			}
 			want := defaults
 			test.want(&want)
-			if got := observation(so, nil, replicas{3, 2}, "jobs"); !equal(got, want) {
+			if got := observation(so, nil, replicas{3, 2, 7}, "jobs"); !equal(got, want) {
 				t.Errorf("got  %+v\nwant %+v", got, want)
 			}
 		})
@@ -91,7 +91,7 @@ func TestWhoScaledToZero(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			u := object(t, "ScaledObject", plainSpec)
 			u.SetAnnotations(test.annotations)
-			if got := observation(newScaledObject(u), nil, replicas{test.spec, 0}, "jobs").ZeroReason; got != test.want {
+			if got := observation(newScaledObject(u), nil, replicas{test.spec, 0, 7}, "jobs").ZeroReason; got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

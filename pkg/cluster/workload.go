@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"strconv"
+
 	"context"
 	"fmt"
 	"strings"
@@ -19,19 +21,33 @@ type workload struct {
 	selector string
 }
 
-// replicas are a scale target's spec.replicas and status.replicas.
-type replicas struct{ spec, status int32 }
+// replicas are a scale target's spec.replicas and status.replicas, as of a revision of the
+// API server's.
+type replicas struct {
+	spec, status int32
+	revision     uint64
+}
+
+// revisionOf is an object's resource version, which is a number that only grows, over all
+// objects of a cluster; 0 if it is something else.
+func revisionOf(o metav1.Object) uint64 {
+	revision, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return revision
+}
 
 func newDeployment(d *appsv1.Deployment) *workload {
-	return &workload{identity(d), replicas{valueOr(d.Spec.Replicas, 1), d.Status.Replicas}, selectorText(d.Spec.Selector)}
+	return &workload{identity(d), replicas{valueOr(d.Spec.Replicas, 1), d.Status.Replicas, revisionOf(d)}, selectorText(d.Spec.Selector)}
 }
 
 func newStatefulSet(s *appsv1.StatefulSet) *workload {
-	return &workload{identity(s), replicas{valueOr(s.Spec.Replicas, 1), s.Status.Replicas}, selectorText(s.Spec.Selector)}
+	return &workload{identity(s), replicas{valueOr(s.Spec.Replicas, 1), s.Status.Replicas, revisionOf(s)}, selectorText(s.Spec.Selector)}
 }
 
 func newReplicaSet(r *appsv1.ReplicaSet) *workload {
-	return &workload{identity(r), replicas{valueOr(r.Spec.Replicas, 1), r.Status.Replicas}, selectorText(r.Spec.Selector)}
+	return &workload{identity(r), replicas{valueOr(r.Spec.Replicas, 1), r.Status.Replicas, revisionOf(r)}, selectorText(r.Spec.Selector)}
 }
 
 // selectorText is a selector as the scale subresource writes it. One that finds nothing,

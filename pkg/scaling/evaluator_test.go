@@ -122,6 +122,9 @@ func (o *fakeObserver) Observe(context.Context, Ref, string) (Observation, error
 func (o *fakeObserver) replicas(n int32) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.obs.Spec != n {
+		o.obs.Revision++
+	}
 	o.obs.Spec, o.obs.Status = n, n
 }
 
@@ -134,7 +137,7 @@ type rig struct {
 
 func newRig(p int32) *rig {
 	r := &rig{store: newFakeStore(), source: newFakeSource(), observer: &fakeObserver{obs: Observation{
-		Target: "apps/Deployment/worker", Bounds: algorithm.Bounds{Min: 1, Max: 100}, ToZero: true, Spec: p, Status: p,
+		Target: "apps/Deployment/worker", Bounds: algorithm.Bounds{Min: 1, Max: 100}, ToZero: true, Spec: p, Status: p, Revision: 1,
 	}}}
 	r.Evaluator = r.replica()
 	return r

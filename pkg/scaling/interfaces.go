@@ -108,6 +108,9 @@ type Observation struct {
 	Target string
 	// Spec and Status are spec.replicas and status.replicas of the scale target.
 	Spec, Status int32
+	// Revision is the API server's at which they were so: of two observations of one
+	// target, that with the greater is the later one. 0 if it is not known.
+	Revision uint64
 	// Bounds are those of the HPA: at least 1, and maxReplicaCount.
 	Bounds algorithm.Bounds
 	// ToZero: the workload may be switched off: minReplicaCount is 0, or

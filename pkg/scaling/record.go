@@ -64,10 +64,18 @@ type Record struct {
 	Highest     int32         `json:"highest,omitempty"`
 	Replicas    int32         `json:"replicas,omitempty"`
 	EvaluatedAt time.Duration `json:"evaluatedAt,omitempty"`
+	// Sight is the observation that Replicas is of, or a later one.
+	Sight Sight `json:"sight,omitzero"`
 	// Overruled is the count that somebody else sets against what was decided.
 	Overruled Overruled `json:"overruled,omitzero"`
 	// Slept: a native HPA has put the workload to the zero at which it is.
 	Slept bool `json:"slept,omitempty"`
+}
+
+// Sight is an observation of the scale target: its revision, and when it was looked at.
+type Sight struct {
+	Revision uint64        `json:"revision"`
+	At       time.Duration `json:"at"`
 }
 
 // Overruled is a count that somebody else has set, how often in a row without setting
@@ -147,7 +155,7 @@ func layoutOf(data []byte) int {
 func (r Record) forgotten(now time.Time) Record {
 	return Record{
 		Time: now, Clock: r.Clock, EvaluatedAt: r.Clock, UID: r.UID, Seeded: true,
-		Replicas: r.Replicas, Served: r.Replicas, Lowest: r.Replicas, Highest: r.Replicas,
+		Replicas: r.Replicas, Served: r.Replicas, Lowest: r.Replicas, Highest: r.Replicas, Sight: r.Sight,
 	}
 }
 
@@ -186,7 +194,7 @@ func (r Record) shifted(by time.Duration) Record {
 	}
 	r.History = algorithm.History{Highs: shiftSamples(r.History.Highs, by), Lows: shiftSamples(r.History.Lows, by)}
 	for _, at := range []*time.Duration{
-		&r.Clock, &r.ReadAt, &r.GoodAt, &r.FailingSince, &r.SeenSince, &r.LastActive, &r.EvaluatedAt, &r.Overruled.At,
+		&r.Clock, &r.ReadAt, &r.GoodAt, &r.FailingSince, &r.SeenSince, &r.LastActive, &r.EvaluatedAt, &r.Overruled.At, &r.Sight.At,
 	} {
 		*at += by
 	}

@@ -120,6 +120,7 @@ type step struct {
 	bounds          algorithm.Bounds
 	fresh           bool // outcomes were taken
 	changed         bool
+	outdated        bool // the observation is, and what the record says of it was taken
 	desired         int32
 	working         bool // a reading is above its activation threshold
 	canSleep        bool
@@ -129,6 +130,7 @@ type step struct {
 
 func (s *step) begin() {
 	s.now, s.changed = s.rec.Clock+s.in.Elapsed, s.in.Unsaved
+	s.catchUp()
 	s.current, s.status = s.obs.Spec, s.obs.Status
 	if s.simulated() && (s.rec.Seeded || s.obs.OpenLoop) {
 		s.current, s.status = s.rec.Served, s.rec.Served
@@ -361,6 +363,9 @@ func (s *step) finish() Result {
 	s.rec.Served, s.rec.Active, s.rec.Replicas = served, active, s.current
 	s.rec.Lowest, s.rec.Highest = min(s.rec.Lowest, served), max(s.rec.Highest, served)
 	s.rec.Clock, s.rec.EvaluatedAt, s.rec.Time = s.now, s.now, s.in.Now
+	if !s.outdated {
+		s.rec.Sight = Sight{s.obs.Revision, s.now}
+	}
 	return Result{Decision: s.d, Record: s.rec, Changed: true}
 }
 
