@@ -17,7 +17,7 @@ CONTROLLER_GEN := $(GO) tool -modfile=tools/go.mod controller-gen
 export CGO_ENABLED = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test conformance mutants chaos e2e cluster generate lint fmt fuzz bench soak verify
+.PHONY: help demo build test conformance mutants chaos e2e cluster generate lint fmt fuzz bench soak chart-test verify
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,10 @@ chaos: ## Break what the scalers depend on, and compare with a run that nothing 
 e2e: ## Run against a real API server, HPA controller, KEDA and Redis
 	$(GO) test -tags e2e -v -count 1 -p 1 -parallel 32 -timeout $(E2E_TIMEOUT) ./test/...
 
+# A module of its own, so that nobody depends on Helm.
+chart-test: ## Render the chart, and install it into a real API server
+	cd test/chart && $(GO) test -tags e2e -v -count 1 -timeout $(E2E_TIMEOUT) .
+
 cluster: ## Start what e2e runs against, with two scalers, until Ctrl-C
 	$(GO) run ./test/e2e/cmd/cluster
 
@@ -60,6 +64,7 @@ lint: ## Run the linters of .golangci.yml
 	$(LINT) run
 	$(LINT) run --build-tags e2e ./test/...
 	cd test/conformance && $(GO) tool -modfile=../../tools/go.mod golangci-lint run
+	cd test/chart && $(GO) tool -modfile=../../tools/go.mod golangci-lint run --build-tags e2e
 
 fmt: ## Format the source
 	$(LINT) fmt
@@ -87,8 +92,10 @@ verify: ## Check formatting, vet, module files, generated files and linters, and
 	$(GO) vet ./...
 	$(GO) vet -tags e2e ./test/...
 	cd test/conformance && $(GO) vet ./...
+	cd test/chart && $(GO) vet -tags e2e ./...
 	$(GO) mod tidy -diff
 	cd test/conformance && $(GO) mod tidy -diff
+	cd test/chart && $(GO) mod tidy -diff
 	cd tools && $(GO) mod tidy -diff
 	$(GO) test -count 1 -run TestGeneratedIsCurrent ./pkg/apis/...
 	$(MAKE) lint

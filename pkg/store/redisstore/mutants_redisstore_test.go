@@ -281,8 +281,13 @@ func TestAnybodyMayPoke(t *testing.T) {
 		}
 		return nil
 	})
-	if got := <-heard; got != "shop/worker" {
-		t.Errorf("heard %q", got)
+	select {
+	case got := <-heard:
+		if got != "shop/worker" {
+			t.Errorf("heard %q", got)
+		}
+	case <-time.After(patient):
+		t.Error("heard nothing")
 	}
 }
 
