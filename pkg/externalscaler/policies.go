@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
@@ -18,24 +19,27 @@ const (
 	cacheBudget = 64 << 20
 	// entryCost is what a policy takes beside its metadata, roughly.
 	entryCost = 1 << 10
+	// generation is how long one lasts that is never full. KEDA asks every 30 s.
+	generation = 2 * time.Minute
 )
 
 // policyCache parses each distinct metadata once. Its key is the whole metadata,
 // not a hash of it: no collision can give one trigger another's policy.
 //
-// It has two generations. When the young one is full it becomes the old one, and
-// what is still used moves to the young one again: what is used stays, at the cost
-// of a map lookup.
+// It has two generations. When the young one is full, or has lasted for long enough, it
+// becomes the old one, and what is still used moves to the young one again: what is used
+// stays, at the cost of a map lookup.
 type policyCache struct {
 	parser PolicyParser
 
 	mu         sync.RWMutex
 	young, old map[string]*scaling.Policy
 	size       int // of young
+	turned     time.Time
 }
 
 func newPolicyCache(parser PolicyParser) *policyCache {
-	return &policyCache{parser: parser, young: map[string]*scaling.Policy{}}
+	return &policyCache{parser: parser, young: map[string]*scaling.Policy{}, turned: time.Now()}
 }
 
 // get returns the policy of some metadata.
@@ -46,8 +50,9 @@ func (c *policyCache) get(metadata map[string]string) *scaling.Policy {
 	key := canonical(metadata)
 	c.mu.RLock()
 	policy, ok := c.young[key]
+	grown := time.Since(c.turned) >= generation
 	c.mu.RUnlock()
-	if ok {
+	if ok && !grown {
 		return policy
 	}
 	return c.admit(key, metadata)
@@ -55,10 +60,8 @@ func (c *policyCache) get(metadata map[string]string) *scaling.Policy {
 
 // admit puts the policy of a key into the young generation.
 func (c *policyCache) admit(key string, metadata map[string]string) *scaling.Policy {
-	c.mu.RLock()
-	policy, ok := c.old[key]
-	c.mu.RUnlock()
-	if !ok {
+	policy := c.known(key)
+	if policy == nil {
 		policy = c.parser.Parse(metadata)
 	}
 	c.mu.Lock()
@@ -66,12 +69,33 @@ func (c *policyCache) admit(key string, metadata map[string]string) *scaling.Pol
 	if other, ok := c.young[key]; ok { // somebody was faster
 		return other
 	}
-	if c.size += len(key) + entryCost; c.size > cacheBudget {
-		c.old, c.young = c.young, map[string]*scaling.Policy{}
-		c.size = len(key) + entryCost
+	cost := len(key) + entryCost
+	if c.size+cost > cacheBudget {
+		c.turn()
 	}
+	c.size += cost
 	c.young[key] = policy
 	return policy
+}
+
+// known returns the policy of a key from either generation, after the young one has made
+// room if it was there for long enough; nil if there is none.
+func (c *policyCache) known(key string) *scaling.Policy {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.turned) >= generation {
+		c.turn()
+	}
+	if policy, ok := c.young[key]; ok {
+		return policy
+	}
+	return c.old[key]
+}
+
+// turn makes the young generation the old one. The caller holds the lock.
+func (c *policyCache) turn() {
+	c.old, c.young = c.young, map[string]*scaling.Policy{}
+	c.size, c.turned = 0, time.Now()
 }
 
 func sizeOf(metadata map[string]string) int {

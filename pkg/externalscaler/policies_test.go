@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
@@ -56,6 +58,25 @@ func TestPolicyCacheIsBounded(t *testing.T) {
 	if parser.parsed.Load() != 10_001 {
 		t.Errorf("parsed %d times, want 10001", parser.parsed.Load())
 	}
+}
+
+// What nobody asks for in two generations is forgotten, though nothing fills them.
+func TestIdlePoliciesAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		parser := &counting{}
+		cache := newPolicyCache(parser)
+		first := cache.get(list("used"))
+		cache.get(list("idle"))
+		for range 3 {
+			time.Sleep(generation)
+			if cache.get(list("used")) != first {
+				t.Error("what is used was parsed anew")
+			}
+		}
+		if kept := len(cache.young) + len(cache.old); kept != 2 { // it stands in both
+			t.Errorf("%d entries are kept, want the one in use, in two generations", kept)
+		}
+	})
 }
 
 func TestLargeMetadataIsNotKept(t *testing.T) {

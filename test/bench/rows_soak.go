@@ -15,15 +15,18 @@ const (
 	// turn is killed and started again, one every soakRestart.
 	soakReplicas = 3
 	soakRestart  = time.Minute
+	// soakHalf is half of the load. With soakSettle it is half an hour.
+	soakHalf = 25 * time.Minute / 2
 	// soakForget is the shortest --forget-after that there is.
 	soakForget = time.Minute
-	// soakSettle is when all is forgotten: after soakForget, and two rounds of looking for it.
-	soakSettle = soakForget + 2*time.Minute
+	// soakSettle is when all is forgotten: after soakForget and the next look for it, and
+	// two generations of 2 minutes in the caches of policies and records.
+	soakSettle = 5 * time.Minute
 )
 
 func soakRows() []row {
 	return []row{{
-		Name: "soak", What: "2,000 policies at any moment, each for 2 minutes, and a replica restarted every minute, for 30 minutes: what is left in the process that stayed",
+		Name: "soak", What: "2,000 policies at any moment, each for 2 minutes, and a replica restarted every minute, for 25 minutes: what is left in the process that stayed",
 		Against: "before", Goal: "goroutines, heap and series as before; every record expires", Apart: true, Run: soak,
 		How:    "Three scalers on one Redis with `--forget-after=1m`. Every policy has a list, a push stream, and a visit of KEDA's every 10 s at one replica after the other. The heap is what is alive after a collection. Records stay for the hour for which samples may matter, and the minute, so they are counted and asked when they expire.",
 		Missed: "Something is not let go of; the details say what was there before, half way and at the end.",
@@ -31,7 +34,7 @@ func soakRows() []row {
 }
 
 func soak(ctx context.Context, l *lab) (measured, error) {
-	h, err := l.startHerd(ctx, l.lasts(30*time.Minute))
+	h, err := l.startHerd(ctx, 2*l.lasts(soakHalf))
 	if err != nil {
 		return measured{}, err
 	}
@@ -47,9 +50,9 @@ func soak(ctx context.Context, l *lab) (measured, error) {
 	}
 	h.keep(ctx, 10*time.Second) // the one policy that is there all the time
 	look(0)
-	h.herd(ctx, l.lasts(15*time.Minute))
+	h.herd(ctx, l.lasts(soakHalf))
 	look(1)
-	h.herd(ctx, l.lasts(15*time.Minute))
+	h.herd(ctx, l.lasts(soakHalf))
 	look(2)
 	h.disperse(ctx)
 	h.keep(ctx, soakSettle)

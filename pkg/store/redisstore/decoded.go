@@ -9,7 +9,7 @@ import (
 
 // generation is how long an entry is kept at least that nobody asks for; twice as long
 // at most. KEDA asks every 30 s, an HPA every 15 s.
-const generation = 5 * time.Minute
+const generation = 2 * time.Minute
 
 // decoded keeps the last record of each key that was written or read, so that Redis
 // sends, and this process decodes, only what is newer. A version stands for one record,

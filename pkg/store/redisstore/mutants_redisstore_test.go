@@ -194,7 +194,7 @@ func TestEveryClientHasABreaker(t *testing.T) {
 	}
 }
 
-// What is kept of a key is let go of after five minutes without a question, at ten at the
+// What is kept of a key is let go of after two minutes without a question, at four at the
 // latest.
 func TestGenerations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -204,9 +204,9 @@ func TestGenerations(t *testing.T) {
 			after         time.Duration
 			recent, older int
 		}{
-			{5*time.Minute - 1, 1, 0},
+			{2*time.Minute - 1, 1, 0},
 			{1, 0, 1},
-			{5*time.Minute - 1, 0, 1},
+			{2*time.Minute - 1, 0, 1},
 			{1, 0, 0},
 		} {
 			time.Sleep(step.after)
