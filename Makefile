@@ -96,6 +96,7 @@ verify: ## Check formatting, vet, module files, generated files and linters, and
 	$(GO) mod tidy -diff
 	cd test/conformance && $(GO) mod tidy -diff
 	cd test/chart && $(GO) mod tidy -diff
+	cd test/chart/crds && $(GO) mod tidy -diff
 	cd tools && $(GO) mod tidy -diff
 	$(GO) test -count 1 -run TestGeneratedIsCurrent ./pkg/apis/...
 	$(MAKE) lint

@@ -1,0 +1,110 @@
+package chart
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestLint: the chart is one that Helm finds nothing wrong with.
+func TestLint(t *testing.T) {
+	for _, set := range sets() {
+		if out, err := newHelm(t, os.DevNull).run("lint", "--strict", chartDir, "--values="+setPath(set)); err != nil {
+			t.Errorf("%s: %v\n%s", set, err, out)
+		}
+	}
+}
+
+// TestSchemaRefuses: a value that makes no sense is an error that names it.
+func TestSchemaRefuses(t *testing.T) {
+	for _, test := range []struct{ set, want string }{
+		{"scaler.replicas=2", "additional properties 'replicas' not allowed"}, // replicaCount
+		{"scalar.enabled=true", "additional properties 'scalar' not allowed"},
+		{"adapter.apiService.takeover=true", "additional properties 'takeover' not allowed"}, // takeOver
+		{"adapter.enabled=yes", "/adapter/enabled"},
+		{"scaler.replicaCount=-1", "/scaler/replicaCount"},
+		{"scaler.maxStreams=0", "/scaler/maxStreams"},
+		{"adapter.maxPolicies=0", "/adapter/maxPolicies"},
+		{"scaler.image.pullPolicy=Sometimes", "/scaler/image/pullPolicy"},
+		{"scaler.podDisruptionBudget.maxUnavailable=0", "/scaler/podDisruptionBudget/maxUnavailable"},
+		{"logLevel=loud", "/logLevel"},
+		{"logFormat=xml", "/logFormat"},
+		{"redis.url=redis:6379", "/redis/url"},
+		{"redis.url=http://redis", "/redis/url"},
+		{"redis.url=redis://:secret@redis:6379", "/redis/url"}, // it would stand in the Deployment
+		{"redis.trial.storage=plenty", "/redis/trial/storage"},
+		{"adapter.apiGroup=metrics", "/adapter/apiGroup"},
+		{"adapter.delegates[0].name=keda", "missing property 'url'"},
+		{"adapter.delegates[0].url=https://keda", "missing property 'name'"},
+		{"adapter.delegates[0].name=keda,adapter.delegates[0].url=http://keda", "/adapter/delegates/0/url"},
+		{"adapter.delegates[0].name=keda,adapter.delegates[0].url=https://keda,adapter.delegates[0].matches=x", "'matches' not allowed"},
+		{"adapter.delegates[0].name=keda,adapter.delegates[0].url=https://keda,adapter.delegates[0].ca=file", "/adapter/delegates/0/ca"},
+		{"certificates.caBundle=file", "/certificates/caBundle"},
+		{"certificates.certManager.duration=long", "/certificates/certManager/duration"},
+		{"rbac.secretNamespaces={UPPER}", "/rbac/secretNamespaces/0"},
+		{"networkPolicy.kedaNamespace=", "/networkPolicy/kedaNamespace"},
+		{"prometheus.serviceMonitor.interval=often", "/prometheus/serviceMonitor/interval"},
+	} {
+		refuses(t, "redis.existingSecret=r,"+test.set, test.want)
+	}
+}
+
+// TestChecks: values that do not go together are an error that says what to do.
+func TestChecks(t *testing.T) {
+	for _, test := range []struct{ set, want string }{
+		{"logLevel=info", "scaler.replicaCount is 2 and there is no Redis, in which they would share their records"},
+		{"scaler.replicaCount=1,adapter.enabled=true", "adapter.replicaCount is 2 and there is no Redis"},
+		{"redis.url=redis://r,redis.trial.enabled=true", "redis.url and redis.trial.enabled are set: leave one"},
+		{"redis.url=redis://r,redis.existingSecret=r", "redis.url and redis.existingSecret are set: leave one"},
+		{"scaler.enabled=false", "nothing is enabled: set scaler.enabled or adapter.enabled to true"},
+		{"redis.url=redis://r,adapter.enabled=true,certificates.existingSecret=s", "certificates.caBundle is empty"},
+		{"redis.url=redis://r,adapter.enabled=true,certificates.existingSecret=s,certificates.certManager.enabled=true", "both set: leave one"},
+	} {
+		refuses(t, test.set, test.want)
+	}
+}
+
+// refuses wants that an installation with some values fails with a text.
+func refuses(t *testing.T, set, want string) {
+	t.Helper()
+	_, err := render(t, "--set="+set)
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: error %v; want one with %q", set, err, want)
+	}
+}
+
+// TestAccepts: what the checks and the schema must let pass.
+func TestAccepts(t *testing.T) {
+	for _, set := range []string{
+		"scaler.replicaCount=1",
+		"scaler.replicaCount=1,adapter.enabled=true,adapter.replicaCount=1",
+		"redis.url=rediss-sentinel://s1:26379\\,s2:26379/0?master=m",
+		"redis.url=redis-cluster://r:6379",
+		"redis.url=redis://r,adapter.enabled=true,adapter.apiService.create=false,certificates.existingSecret=s",
+		"redis.url=redis://r,scaler.podDisruptionBudget.maxUnavailable=25%",
+		"redis.url=redis://r,global.anything=true", // Helm's own, of a chart above
+	} {
+		if _, err := render(t, "--set="+set); err != nil {
+			t.Errorf("%s: %v", set, err)
+		}
+	}
+}
+
+// TestNoAPIServiceWithoutTheAdapter: the scaler alone must not touch what HPAs ask.
+func TestNoAPIServiceWithoutTheAdapter(t *testing.T) {
+	for set, want := range map[string]bool{
+		"redis.url=redis://r": false,
+		"redis.url=redis://r,adapter.apiService.takeOver=true":                          false,
+		"redis.url=redis://r,adapter.enabled=true,adapter.apiService.create=false":      false,
+		"redis.url=redis://r,adapter.enabled=true":                                      true,
+		"redis.url=redis://r,adapter.enabled=true,adapter.apiGroup=external.example.io": true,
+	} {
+		r, err := render(t, "--set="+set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(r.Manifest, "kind: APIService"); got != want {
+			t.Errorf("%s: APIService %t; want %t", set, got, want)
+		}
+	}
+}
