@@ -52,7 +52,7 @@ func TestParseTakesTheEnvironmentWhereNoFlagIs(t *testing.T) {
 func TestParseNamesEveryProblem(t *testing.T) {
 	args := []string{
 		"--grpc-address=9090", "--http-address=:70000", "--observe=maybe", "--tls-key=k", "--tls-client-ca=ca",
-		"--max-policies=0", "--max-streams=-1", "--forget-after=59s", "--log-level=loud", "--log-format=xml", "--redis-url=http://secret@redis", "extra",
+		"--max-policies=0", "--max-streams=-1", "--forget-after=9m59s", "--log-level=loud", "--log-format=xml", "--redis-url=http://secret@redis", "extra",
 	}
 	_, err := parse(args, environment(nil), &bytes.Buffer{})
 	if err == nil {
@@ -62,7 +62,7 @@ func TestParseNamesEveryProblem(t *testing.T) {
 		`--grpc-address is "9090"; it must be HOST:PORT`, `--http-address is ":70000"; it must be HOST:PORT`,
 		`--observe is "maybe"; it must be auto, on, off`, `--tls-cert is "" and --tls-key is "k"; both must be set`,
 		`--max-policies is 0; it must be from 1 to 2147483647`, `--max-streams is -1; it must be from 1`,
-		`--forget-after is 59s; it must be from 1m to 24h`,
+		`--forget-after is 9m59s; it must be from 10m to 24h`,
 		`--tls-client-ca is "ca" without --tls-cert`, `--log-level is "loud"; it must be debug, info, warn or error`,
 		`--log-format is "xml"; it must be text or json`, `--redis-url: `, `argument "extra" is not a flag`,
 	} {

@@ -83,7 +83,7 @@ func NewFlags(program, door string, common *Options, out io.Writer) *Flags {
 	f.StringArrayVar(&f.delegates, "delegate", nil, "read external metrics of another adapter too, given as NAME=https://HOST[:PORT]; may be repeated")
 	f.StringVar(&f.delegatesFile, "delegates-file", "", "read more such adapters, with their certificates, tokens and rules, from this YAML file")
 	f.IntVar(&common.MaxPolicies, "max-policies", 200_000, "take on so many policies at most")
-	f.DurationVar(&common.ForgetAfter, "forget-after", time.Hour, "forget a policy that nobody asks about for so long, and let its record expire so long after all in it; 1m to 24h")
+	f.DurationVar(&common.ForgetAfter, "forget-after", time.Hour, "forget a policy that nobody asks about for so long, and let its record expire so long after all in it; 10m to 24h, and longer than KEDA or an HPA ever waits between two questions")
 	f.StringVar(&common.TLS.Cert, "tls-cert", "", "serve "+door+" with this PEM certificate; reloaded when it changes")
 	f.StringVar(&common.TLS.Key, "tls-key", "", "the certificate's PEM key")
 	f.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
@@ -123,8 +123,8 @@ func (f *Flags) Read(args []string, getenv func(string) string) error {
 	}
 	f.CheckAddress("http-address", o.HTTPAddress)
 	f.CheckCount("max-policies", o.MaxPolicies)
-	if o.ForgetAfter < time.Minute || o.ForgetAfter > 24*time.Hour {
-		f.Problem("--forget-after is %v; it must be from 1m to 24h", o.ForgetAfter)
+	if o.ForgetAfter < 10*time.Minute || o.ForgetAfter > 24*time.Hour {
+		f.Problem("--forget-after is %v; it must be from 10m to 24h", o.ForgetAfter)
 	}
 	if (o.TLS.Cert == "") != (o.TLS.Key == "") {
 		f.Problem("--tls-cert is %q and --tls-key is %q; both must be set, or neither", o.TLS.Cert, o.TLS.Key)

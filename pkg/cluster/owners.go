@@ -40,6 +40,11 @@ func claimOf(h *autoscalingv2.HorizontalPodAutoscaler) hpa {
 // claimed is the HPA itself. What embeds one has it too.
 func (h *hpa) claimed() *hpa { return h }
 
+// claimsAs reports whether two states of an HPA are the same to others on its target.
+func (h *hpa) claimsAs(other *hpa) bool {
+	return h.target == other.target && h.maker == other.maker && (h.problem == nil) == (other.problem == nil)
+}
+
 // claimant is an *hpa or a *nativeHPA.
 type claimant interface{ claimed() *hpa }
 
@@ -74,8 +79,8 @@ func (c *crowds) arrivals(changed func(any)) cache.ResourceEventHandler {
 			changed(obj)
 		},
 		UpdateFunc: func(old, obj any) {
-			before, _ := targetsOf(old)
-			if after, _ := targetsOf(obj); !slices.Equal(before, after) {
+			before, _ := old.(claimant)
+			if after, ok := obj.(claimant); !ok || before == nil || !before.claimed().claimsAs(after.claimed()) {
 				c.forget()
 			}
 			changed(obj)

@@ -11,6 +11,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
@@ -117,6 +118,36 @@ func TestOwnersComeAndGo(t *testing.T) {
 		}
 		want("it goes", "")
 	})
+}
+
+// What is remembered of a crowd is forgotten as soon as one of its names may be wrong.
+func TestACrowdIsForgotten(t *testing.T) {
+	one := &hpa{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}, target: target{name: "worker"}}
+	adopted, turned := *one, *one
+	adopted.maker, turned.target.name = "ScaledObject a", "mailer"
+	same := *one
+	for name, test := range map[string]struct {
+		happens func(cache.ResourceEventHandler)
+		known   bool
+	}{
+		"one comes":                {func(h cache.ResourceEventHandler) { h.OnAdd(one, false) }, false},
+		"its status changes":       {func(h cache.ResourceEventHandler) { h.OnUpdate(one, &same) }, true},
+		"it has a maker now":       {func(h cache.ResourceEventHandler) { h.OnUpdate(one, &adopted) }, false},
+		"it turns":                 {func(h cache.ResourceEventHandler) { h.OnUpdate(one, &turned) }, false},
+		"it goes":                  {func(h cache.ResourceEventHandler) { h.OnDelete(one) }, false},
+		"it went, and nobody told": {func(h cache.ResourceEventHandler) { h.OnDelete(cache.DeletedFinalStateUnknown{Key: "shop/a"}) }, false},
+	} {
+		var c crowds
+		c.put("worker", scaling.Owners{Names: []string{"a", "b"}}, 0)
+		test.happens(c.arrivals(func(any) {}))
+		if _, known, _ := c.get("worker"); known != test.known {
+			t.Errorf("%s: remembered %v, want %v", name, known, test.known)
+		}
+		c.put("mailer", scaling.Owners{Names: []string{"a", "b"}}, 0)
+		if _, known, _ := c.get("mailer"); known != test.known {
+			t.Errorf("%s: what was found before is put down %v, want %v", name, known, test.known)
+		}
+	}
 }
 
 // shared is a decision on a workload that others scale too.

@@ -24,7 +24,8 @@ type Options struct {
 	// MaxPolicies is how many policies are known at once at most; 200,000 if zero.
 	MaxPolicies int
 	// ForgetAfter is how long nobody may ask about a policy and it is still known, and how
-	// much longer than its memory its record is kept; an hour if zero, a minute at least.
+	// much longer than its memory its record is kept; an hour if zero. It has to be longer
+	// than anybody is silent who asks about it: whoever is forgotten each time never ages.
 	ForgetAfter time.Duration
 }
 
@@ -128,6 +129,7 @@ func (e *Evaluator) decide(ctx context.Context, req Request, full error) Decisio
 	if err := context.Cause(ctx); err != nil { // nobody waits; and it is not the store that is away
 		return refuse(q, err)
 	}
+	q = st.view(q)
 	// A caller who observes no workload cannot have read what needs one: then all is read
 	// again, for what it has read was worth a request.
 	read := req.Outcomes != nil
@@ -209,6 +211,7 @@ func (e *Evaluator) commit(ctx context.Context, q question, st state, outcomes [
 			return answered{result.Decision, e.memory.stored(q.key, result.Record, st)}
 		}
 		st = e.load(ctx, q)
+		q = st.view(q)
 		if !newest && !st.wantsReading(q) {
 			outcomes = nil
 		}
@@ -248,7 +251,7 @@ func (e *Evaluator) awaitReading(ctx context.Context, q question, st state, anew
 		if obs, err := e.observer.Observe(ctx, q.key.Ref, q.policy.Metric); err == nil && obs.Target == q.key.Target {
 			q.obs = obs
 		}
-		return e.commit(ctx, q, e.memory.since(st), outcomes, false).state
+		return e.commit(ctx, st.view(q), e.memory.since(st), outcomes, false).state
 	})
 	if !e.reads.wait(ctx, f) {
 		return state{}, false
@@ -285,7 +288,7 @@ func (e *Evaluator) forget(ctx context.Context, key Key) error {
 		}
 		empty := loaded.Record.forgotten(loaded.Now)
 		// It has to be there for as long as another process may remember the one before.
-		swapped, err := e.store.Swap(ctx, key, loaded.Version, empty, e.memory.idle+sweepEvery)
+		swapped, err := e.store.Swap(ctx, key, loaded.Version, empty, max(time.Hour, e.memory.idle+sweepEvery))
 		if err != nil {
 			return fmt.Errorf("forget %s: %w", key, err)
 		}

@@ -56,6 +56,14 @@ func (st state) wantsReading(q question) bool {
 	return r.Clock+st.elapsed-r.ReadAt >= p.Interval
 }
 
+// view is a question whose observation is the latest that the record knows of.
+func (st state) view(q question) question {
+	if !st.blind && !q.obs.OpenLoop && q.policy.mode() != Shadow {
+		q.obs, _ = st.record.caughtUp(q.obs, q.policy, st.record.Clock+st.elapsed)
+	}
+	return q
+}
+
 // memory is what this process knows of the keys it has been asked about: enough to
 // bound what a wrong clock can do, and to go on while the store is away. It uses
 // this process's monotonic clock and no other.

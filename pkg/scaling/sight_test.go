@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/dashpot-project/dashpot/pkg/algorithm"
 )
 
 // Somebody has seen 8 replicas at revision 50, 10 s ago.
@@ -23,8 +25,8 @@ func TestTheLaterSightCounts(t *testing.T) {
 		"the same":                            {50, 10 * time.Second, Stabilised, false, 3, Sight{50, 10 * time.Second}},
 		"a later one":                         {51, 10 * time.Second, Stabilised, false, 3, Sight{51, 10 * time.Second}},
 		"one of which nobody knows when":      {0, 10 * time.Second, Stabilised, false, 3, Sight{0, 10 * time.Second}},
-		"a shadow counts by itself":           {49, 10 * time.Second, Shadow, false, 8, Sight{49, 10 * time.Second}},
-		"and so does what sees nothing (yet)": {49, 10 * time.Second, Stabilised, true, 8, Sight{49, 10 * time.Second}},
+		"a shadow counts by itself":           {49, 10 * time.Second, Shadow, false, 8, Sight{}},
+		"and so does what sees nothing (yet)": {49, 10 * time.Second, Stabilised, true, 8, Sight{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := watched(t, 1, signal{"", func(int) int32 { return 20 }})
@@ -41,13 +43,18 @@ func TestTheLaterSightCounts(t *testing.T) {
 			if d := result.Decision; d.Mode != test.mode || d.Current != test.want || d.Status != test.want {
 				t.Errorf("%s from %d and %d; want %s from %d", d.Mode, d.Current, d.Status, test.mode, test.want)
 			}
-			want := Sight{test.noted.Revision, in.Record.Clock + test.noted.At}
+			want := test.noted
+			if !simulated(in) {
+				want.At += in.Record.Clock
+			}
 			if got := result.Record.Sight; got != want {
 				t.Errorf("noted %+v, want %+v", got, want)
 			}
 		})
 	}
 }
+
+func simulated(in Input) bool { return in.Observation.OpenLoop || in.Policy.Shadow }
 
 // frozen is the observer of a process that is cut off from the API server.
 func frozen(o *fakeObserver) *fakeObserver {
@@ -101,6 +108,153 @@ func TestAReplicaThatIsCutOffFollows(t *testing.T) {
 		time.Sleep(sightLimit + time.Second)
 		if d := cut.Evaluate(t.Context(), request("a")); d.Current != 1 {
 			t.Errorf("alone: from %d, want its own 1", d.Current)
+		}
+	})
+}
+
+// besides has a replica beside that of a rig which saw what it sees now and nothing since.
+func (r *rig) besides() *Evaluator {
+	return NewEvaluator(Options{Source: r.source, Store: r.store, Observer: frozen(r.observer)})
+}
+
+// slowly is a policy that adds 4 pods a minute at most, and takes away 1 in 30 s.
+func slowly(shadow bool) Request {
+	req := request("a")
+	req.Policy.Behavior.ScaleUp.Policies = []algorithm.RatePolicy{{Type: algorithm.PodsPolicy, Value: 4, Period: time.Minute}}
+	req.Policy.Behavior.ScaleDown.Policies = []algorithm.RatePolicy{{Type: algorithm.PodsPolicy, Value: 1, Period: 30 * time.Second}}
+	req.Policy.Shadow = shadow
+	return req
+}
+
+// A policy is a shadow, which stands at 1 while 20 run, and then decides in earnest. What
+// it simulated is nobody's count, and no move that it made.
+func TestAShadowHasSeenNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		behind bool
+		want   int32
+	}{
+		"a new replica that is behind: it cannot rule out that 20 were decided": {true, 20},
+		"one that has seen everything":                                          {false, 19},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(1)
+				r.source.set("a", 5, false)
+				for i := range 40 {
+					if i == 20 {
+						r.observer.replicas(20)
+					}
+					r.Evaluate(t.Context(), slowly(true))
+					time.Sleep(5 * time.Second)
+				}
+				next := r.Evaluator
+				if test.behind {
+					next = r.besides()
+					r.observer.obs.Revision++
+					r.Evaluate(t.Context(), slowly(true))
+				}
+				wantReplicas(t, next.Evaluate(t.Context(), slowly(false)), test.want)
+			})
+		})
+	}
+}
+
+// Redis has kept a record, the cluster comes from a backup, and the process is new: 20 run
+// and are wanted, 2 did when the record was made.
+func TestASightOfUnknownAgeIsNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(2)
+		r.observer.obs.Revision = 5_000_000
+		r.source.set("a", 10, false)
+		for range 20 {
+			r.Evaluate(t.Context(), slowly(false))
+			time.Sleep(5 * time.Second)
+		}
+		time.Sleep(50 * time.Minute)
+		r.observer.obs.Revision, r.observer.obs.Spec, r.observer.obs.Status = 4_000_000, 20, 20
+		r.source.set("a", 100, false)
+		wantReplicas(t, r.replica().Evaluate(t.Context(), slowly(false)), 20)
+	})
+}
+
+// Both are asked every 15 s, a reading is taken every 5 minutes.
+func TestASightLastsForAnInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, req := newRig(1), slowly(false)
+		req.Policy.Interval = 5 * time.Minute
+		r.source.set("a", 100, false)
+		cut := r.besides()
+		for range 40 {
+			r.observer.replicas(r.Evaluate(t.Context(), req).Replicas)
+			cut.Evaluate(t.Context(), req)
+			time.Sleep(15 * time.Second)
+		}
+		for range 24 {
+			time.Sleep(7 * time.Second)
+			wantReplicas(t, r.Evaluate(t.Context(), req), 20)
+			time.Sleep(8 * time.Second)
+			wantReplicas(t, cut.Evaluate(t.Context(), req), 20)
+		}
+	})
+}
+
+// The object was made again with a larger maximum, and scaled to 20.
+func TestWhatElseChangedSince(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := settled(t)
+		r.observer.obs.UID, r.observer.obs.Bounds.Max = "old", 10
+		wantReplicas(t, r.Evaluate(t.Context(), request("a")), 1)
+		cut := r.besides()
+		r.observer.obs.UID, r.observer.obs.Bounds.Max = "new", 30
+		r.source.set("a", 100, false)
+		time.Sleep(5 * time.Second)
+		wantReplicas(t, r.Evaluate(t.Context(), request("a")), 20)
+		r.observer.replicas(20)
+		wantReplicas(t, r.Evaluate(t.Context(), request("a")), 20)
+		wantReplicas(t, cut.Evaluate(t.Context(), request("a")), 20)
+		if uid := r.store.data[r.key(t)].Record.UID; uid != "new" {
+			t.Errorf("the record is that of %q, want new", uid)
+		}
+		r.source.set("a", 0, false)
+		var d Decision
+		for range 20 {
+			time.Sleep(15 * time.Second)
+			if d = r.Evaluate(t.Context(), request("a")); d.Replicas > 0 {
+				r.observer.replicas(d.Replicas)
+			}
+			cut.Evaluate(t.Context(), request("a"))
+		}
+		if d.Active {
+			t.Errorf("active after 5 minutes without work, window and cooldown of one: %s", d.Why())
+		}
+	})
+}
+
+// A reading that is a count is of the replicas that the other has seen, and serves both.
+func TestACountIsReadForTheLaterSight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, ask := newRig(10), request("a")
+		behind := r.besides()
+		for _, server := range []string{"at 10", "at 12"} {
+			r.source.set(server, 12, false)
+		}
+		ask.Policy.Interval = time.Minute
+		ask.Policy.Triggers[0] = Trigger{Type: "cpu", Target: 1000, Counts: true, Activation: 1e18, Query: countQuery{scopedQuery{fakeQuery{"any", "cpu"}}, "80 %"}}
+		wantReplicas(t, r.Evaluate(t.Context(), ask), 12)
+		r.observer.replicas(12)
+		wantReplicas(t, r.Evaluate(t.Context(), ask), 12)
+		for range 5 {
+			time.Sleep(time.Second)
+			for _, e := range []*Evaluator{behind, r.Evaluator} {
+				d := e.Evaluate(t.Context(), ask)
+				wantReplicas(t, d, 12)
+				if d.Held != nil {
+					t.Error(d.Why())
+				}
+			}
+		}
+		if at10, at12 := r.source.count("at 10"), r.source.count("at 12"); at10 != 1 || at12 != 1 {
+			t.Errorf("read %d times at 10 and %d times at 12; want once each", at10, at12)
 		}
 	})
 }

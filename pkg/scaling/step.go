@@ -363,9 +363,7 @@ func (s *step) finish() Result {
 	s.rec.Served, s.rec.Active, s.rec.Replicas = served, active, s.current
 	s.rec.Lowest, s.rec.Highest = min(s.rec.Lowest, served), max(s.rec.Highest, served)
 	s.rec.Clock, s.rec.EvaluatedAt, s.rec.Time = s.now, s.now, s.in.Now
-	if !s.outdated {
-		s.rec.Sight = Sight{s.obs.Revision, s.now}
-	}
+	s.see()
 	return Result{Decision: s.d, Record: s.rec, Changed: true}
 }
 

@@ -3,18 +3,45 @@ package scaling
 import "time"
 
 // sightLimit is how long another process's view of the workload may be better than a later
-// look of this one. Every reading that is stored renews it. It ends so that a cluster which
-// is restored from a backup, and so counts its revisions anew, is believed again.
+// look of this one, at least. It ends so that a cluster which is restored from a backup, and
+// so counts its revisions anew, is believed again.
 const sightLimit = 2 * time.Minute
 
-// catchUp takes the count that another process has seen for the observed one, if that is
-// older: who is cut off from the API server would take its limits from what ran then, and
-// note as moves of the workload what is only its own ignorance.
-func (s *step) catchUp() {
-	last, mine := s.rec.Sight, s.obs.Revision
-	if s.simulated() || mine == 0 || mine >= last.Revision || s.now-last.At > sightLimit {
-		return
+// caughtUp is an observation with what another process has seen since, at a moment of the
+// record's clock, if anything: who is cut off from the API server would take its limits from
+// what ran then, and note as moves of the workload what is only its own ignorance. The
+// record's sight is renewed with every reading that a process stores whose look is no older.
+func (r Record) caughtUp(obs Observation, p *Policy, now time.Duration) (later Observation, outdated bool) {
+	last, limit := r.Sight, max(sightLimit, p.staleLimit())
+	if obs.Revision == 0 || obs.Revision >= last.Revision || now-last.At > limit {
+		return obs, false
 	}
-	s.outdated = true
-	s.obs.Spec, s.obs.Status = s.rec.Replicas, s.rec.Replicas
+	obs.UID = r.UID
+	if obs.Spec != r.Replicas {
+		obs.Spec, obs.Status = r.Replicas, r.Replicas
+	}
+	obs.Bounds.Max = max(obs.Bounds.Max, r.Replicas)
+	return obs, true
+}
+
+// catchUp makes the observation the latest that anybody has made, where that matters and
+// time is known.
+func (s *step) catchUp() {
+	if !s.simulated() && !s.in.Blind {
+		s.obs, s.outdated = s.rec.caughtUp(s.obs, s.p, s.now)
+	}
+}
+
+// see notes whose the record's count is. A simulated one nobody has seen; and what was
+// decided before it is not what somebody else may have acted on.
+func (s *step) see() {
+	switch {
+	case s.simulated():
+		s.rec.Sight = Sight{}
+	case !s.outdated:
+		s.rec.Sight = Sight{s.obs.Revision, s.now}
+	}
+	if s.as == Shadow {
+		s.rec.Lowest, s.rec.Highest = s.rec.Served, s.rec.Served
+	}
 }

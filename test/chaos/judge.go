@@ -37,6 +37,10 @@ func (s span) meets(other span) bool { return s.to > 0 && s.from <= other.to && 
 // the informer, and for a busy machine. See the package's documentation.
 const tolerance = interval + time.Second
 
+// sight is how long what runs may have run before an answer has to know it: the informer's
+// way, on a busy machine.
+const sight = 500 * time.Millisecond
+
 // verdict is what is wrong with the answers of a run.
 type verdict struct {
 	// Answers were judged, of which Below are counts below the reference's, Zeros told a
@@ -84,6 +88,7 @@ func (t trial) judge(answers []answer) verdict {
 // less than what runs. What else is wrong with it goes into the verdict.
 func (t trial) judgeOne(v *verdict, a answer) (late bool) {
 	around := span{a.asked - tolerance, a.answered + tolerance}
+	since, _ := t.replicas.within(a.asked-sight, a.answered)
 	wanted, allActive, noneActive := t.reference.within(around.from, around.to).lowest()
 	least, most := t.replicas.within(around.from, a.answered)
 	runs, sleeps := least > 0, most == 0
@@ -99,8 +104,8 @@ func (t trial) judgeOne(v *verdict, a answer) (late bool) {
 		v.blame(&v.Wakes, "%v %s: active at zero, the reference is not", at, a.from)
 	case a.tells && !a.active && sleeps && allActive && !blind:
 		return true
-	case a.counts && runs && a.count < min(wanted, least):
-		v.blame(&v.Below, "%v %s: %d at %d to %d, the reference at least %d", at, a.from, a.count, least, most, wanted)
+	case a.counts && runs && a.count < min(wanted, since):
+		v.blame(&v.Below, "%v %s: %d at %d to %d, the reference at least %d", at, a.from, a.count, since, most, wanted)
 	case a.counts && runs && a.count < wanted:
 		return true
 	}

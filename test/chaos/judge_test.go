@@ -98,12 +98,24 @@ func TestLate(t *testing.T) {
 func TestJudgeOfARaiseThatIsJustSeen(t *testing.T) {
 	run := steady(8, 1)
 	run.replicas.set(50*time.Second, 5)
-	for at, below := range map[time.Duration]int{51 * time.Second: 0, 53 * time.Second: 1} {
+	for at, below := range map[time.Duration]int{50400 * time.Millisecond: 0, 50600 * time.Millisecond: 1} {
 		a := count(4)
 		a.asked, a.answered = at, at
 		if v := run.judge([]answer{a}); v.Below != below {
 			t.Errorf("4 at %v: below %d, want %d", at, v.Below, below)
 		}
+	}
+}
+
+// A replica that has not seen a raise from 5 to 20 takes it back, and the HPA follows.
+func TestJudgeOfARaiseThatIsTakenBack(t *testing.T) {
+	run := steady(20, 5)
+	run.replicas.set(50*time.Second, 20)
+	run.replicas.set(51200*time.Millisecond, 5)
+	a := count(5)
+	a.asked, a.answered = 51*time.Second, 51100*time.Millisecond
+	if v := run.judge([]answer{a}); v.Below != 1 {
+		t.Errorf("%+v; want 1 below", v)
 	}
 }
 

@@ -18,7 +18,7 @@
 // A run of the pure core, scaling.Step, over the same script and the same spec.replicas,
 // every 100 ms, that nothing interrupts. An answer is wrong if it is below the lowest that
 // the reference decides, from two seconds before the question to two seconds after the
-// answer, and below all that ran from two seconds before the question on. Two, because a reading serves for an interval of a second: the last reading of a
+// answer, and below all that ran from half a second before the question on. Two, because a reading serves for an interval of a second: the last reading of a
 // peak may be a second older than the reference's, so that its window ends a second
 // earlier, and the first after it a second later; the other second is for the way of
 // everything through a busy machine. Windows are 15 s and periods 3 s, so what a fault
