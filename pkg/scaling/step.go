@@ -247,7 +247,6 @@ func (s *step) noteMove() {
 	if s.simulated() || s.current == s.rec.Replicas {
 		return
 	}
-	s.changed = true
 	s.rec.Slept = s.current == 0 && s.rec.Lowest == 0
 	s.noteOverruled()
 	from, to := s.rec.Replicas, s.current

@@ -39,7 +39,7 @@ func subjects() []subject {
 		{Package: "pkg/activation", Detectors: []detector{tests("./pkg/activation", "./pkg/scaling")}},
 		// What is remembered, how old that is, how two memories become one, and what is decided.
 		{
-			Package: "pkg/scaling", Files: regexp.MustCompile(`^(memory|record|scope|step|step_decide|step_readings)\.go$`),
+			Package: "pkg/scaling", Files: regexp.MustCompile(`^(memory|record|scope|step|step_(decide|readings|sight))\.go$`),
 			Detectors: []detector{tests("./pkg/scaling")},
 		},
 		{Package: "pkg/store/memstore", Detectors: []detector{tests("./pkg/store/memstore")}},
