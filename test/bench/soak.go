@@ -178,8 +178,8 @@ func (h *herd) round(ctx context.Context) {
 	})
 }
 
-// visit makes the calls of one visit at a replica. Unavailable is no failure: a replica is
-// just being restarted, or the machine too busy to read a new list in time.
+// visit makes the calls of one visit at a replica. No answer in time is no failure: a
+// replica is just being restarted, or the machine too busy to read a new list.
 func (h *herd) visit(ctx context.Context, policy, replica int) {
 	t := &tally{}
 	keda{h.replicas[replica].client, h.objects}.visit(ctx, policy, time.Now(), t)
@@ -187,10 +187,11 @@ func (h *herd) visit(ctx context.Context, policy, replica int) {
 	defer h.mu.Unlock()
 	h.calls += len(t.took)
 	for _, err := range t.failed {
-		switch unavailable := status.Code(err) == codes.Unavailable; {
-		case unavailable && replica > 0:
+		code := status.Code(err)
+		switch unanswered := code == codes.Unavailable || code == codes.DeadlineExceeded; {
+		case unanswered && replica > 0:
 			h.cut++
-		case unavailable:
+		case unanswered:
 			h.unread++
 		case len(h.failed) < longest:
 			h.failed = append(h.failed, fmt.Errorf("policy %d at replica %d: %w", policy, replica, err))
