@@ -48,6 +48,12 @@ func TestAPIService(t *testing.T) {
 		wantHolder(t, kedas)
 		wantNothing(t)
 	})
+	t.Run("a delegate that is another server is no way out", func(t *testing.T) {
+		other := strings.Replace(delegateToKEDA, "keda-metrics-apiserver.keda", "prometheus-adapter.monitoring", 1)
+		h.refused(t, "install", namespace, "adapter.enabled=true,"+other, kedas, h.ownership()...)
+		wantHolder(t, kedas)
+		wantNothing(t)
+	})
 	t.Run("an API group of its own is nobody else's", func(t *testing.T) {
 		h.install(t, namespace, "adapter.enabled=true,adapter.apiGroup=external.dashpot.dev")
 		wantHolder(t, kedas)

@@ -32,6 +32,7 @@ func TestSchemaRefuses(t *testing.T) {
 		{"redis.url=redis:6379", "/redis/url"},
 		{"redis.url=http://redis", "/redis/url"},
 		{"redis.url=redis://:secret@redis:6379", "/redis/url"}, // it would stand in the Deployment
+		{"redis.url=redis-sentinel://s:26379/0?master=m&sentinel_password=secret", "/redis/url"},
 		{"redis.trial.storage=plenty", "/redis/trial/storage"},
 		{"adapter.apiGroup=metrics", "/adapter/apiGroup"},
 		{"adapter.delegates[0].name=keda", "missing property 'url'"},
@@ -59,6 +60,10 @@ func TestChecks(t *testing.T) {
 		{"scaler.enabled=false", "nothing is enabled: set scaler.enabled or adapter.enabled to true"},
 		{"redis.url=redis://r,adapter.enabled=true,certificates.existingSecret=s", "certificates.caBundle is empty"},
 		{"redis.url=redis://r,adapter.enabled=true,certificates.existingSecret=s,certificates.certManager.enabled=true", "both set: leave one"},
+		{"redis.url=redis://r,adapter.enabled=true,certificates.caBundle=-----BEGIN CERTIFICATE-----", "certificates.caBundle is set without certificates.existingSecret"},
+		{"redis.url=redis://r,adapter.enabled=true", "there is no cluster to ask who has APIService v1beta1.external.metrics.k8s.io"},
+		{"redis.url=redis://r,scaler.serviceAccount.create=false", "name one that exists in scaler.serviceAccount.name"},
+		{"redis.url=redis://r,networkPolicy.enabled=true,prometheus.serviceMonitor.enabled=true", "networkPolicy.httpFrom is empty"},
 	} {
 		refuses(t, test.set, test.want)
 	}
@@ -77,7 +82,7 @@ func refuses(t *testing.T, set, want string) {
 func TestAccepts(t *testing.T) {
 	for _, set := range []string{
 		"scaler.replicaCount=1",
-		"scaler.replicaCount=1,adapter.enabled=true,adapter.replicaCount=1",
+		"scaler.replicaCount=1,adapter.enabled=true,adapter.replicaCount=1,adapter.apiService.takeOver=true",
 		"redis.url=rediss-sentinel://s1:26379\\,s2:26379/0?master=m",
 		"redis.url=redis-cluster://r:6379",
 		"redis.url=redis://r,adapter.enabled=true,adapter.apiService.create=false,certificates.existingSecret=s",
@@ -94,10 +99,10 @@ func TestAccepts(t *testing.T) {
 func TestNoAPIServiceWithoutTheAdapter(t *testing.T) {
 	for set, want := range map[string]bool{
 		"redis.url=redis://r": false,
-		"redis.url=redis://r,adapter.apiService.takeOver=true":                          false,
-		"redis.url=redis://r,adapter.enabled=true,adapter.apiService.create=false":      false,
-		"redis.url=redis://r,adapter.enabled=true":                                      true,
-		"redis.url=redis://r,adapter.enabled=true,adapter.apiGroup=external.example.io": true,
+		"redis.url=redis://r,adapter.apiService.takeOver=true":                                                           false,
+		"redis.url=redis://r,adapter.enabled=true,adapter.apiService.create=false":                                       false,
+		"redis.url=redis://r,adapter.enabled=true,adapter.apiService.takeOver=true":                                      true,
+		"redis.url=redis://r,adapter.enabled=true,adapter.apiService.takeOver=true,adapter.apiGroup=external.example.io": true,
 	} {
 		r, err := render(t, "--set="+set)
 		if err != nil {

@@ -10,7 +10,8 @@
 
 {{- define "dashpot.scaler" -}}{{ include "dashpot.fullname" . }}-scaler{{- end -}}
 {{- define "dashpot.adapter" -}}{{ include "dashpot.fullname" . }}-adapter{{- end -}}
-{{- define "dashpot.trialRedis" -}}{{ include "dashpot.fullname" . }}-trial-redis{{- end -}}
+{{/* A StatefulSet's pods carry its name with 11 characters more in a label of 63. */}}
+{{- define "dashpot.trialRedis" -}}{{ include "dashpot.fullname" . | trunc 40 | trimSuffix "-" }}-trial-redis{{- end -}}
 
 {{- define "dashpot.scalerServiceAccount" -}}
 {{- default (include "dashpot.scaler" .) .Values.scaler.serviceAccount.name -}}
@@ -23,7 +24,7 @@
 {{- define "dashpot.selector" -}}
 {{- $root := index . 0 -}}
 app.kubernetes.io/name: {{ default $root.Chart.Name $root.Values.nameOverride | trunc 63 | trimSuffix "-" }}
-app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/instance: {{ $root.Release.Name | quote }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end -}}
 
@@ -45,8 +46,8 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 - name: DASHPOT_REDIS_URL
   valueFrom:
     secretKeyRef:
-      name: {{ .Values.redis.existingSecret }}
-      key: {{ .Values.redis.existingSecretKey }}
+      name: {{ .Values.redis.existingSecret | quote }}
+      key: {{ .Values.redis.existingSecretKey | quote }}
 {{- else if .Values.redis.url }}
 - name: DASHPOT_REDIS_URL
   value: {{ .Values.redis.url | quote }}
@@ -83,13 +84,24 @@ delegates.yaml: |
   {{- end }}
 {{- end -}}
 
-{{/* The Secret with the adapter's certificate. */}}
+{{/* The Secret with the adapter's certificate. Helm and cert-manager have one each: what the
+other has left behind is not renewed. */}}
 {{- define "dashpot.adapterSecret" -}}
-{{- default (printf "%s-tls" (include "dashpot.adapter" .)) .Values.certificates.existingSecret -}}
+{{- $made := printf "%s-%s" (include "dashpot.adapter" .) (ternary "cert" "tls" .Values.certificates.certManager.enabled) -}}
+{{- default $made .Values.certificates.existingSecret -}}
 {{- end -}}
 
 {{/* The DNS names of the adapter's certificate, as JSON. */}}
 {{- define "dashpot.adapterNames" -}}
 {{- $name := include "dashpot.adapter" . -}}
 {{- toJson (list (printf "%s.%s.svc" $name .Release.Namespace) (printf "%s.%s" $name .Release.Namespace)) -}}
+{{- end -}}
+
+{{/* The API groups that delegates serve, as JSON. */}}
+{{- define "dashpot.delegateGroups" -}}
+{{- $groups := list -}}
+{{- range . -}}
+{{- $groups = append $groups (default "external.metrics.k8s.io/v1beta1" .groupVersion | splitList "/" | first) -}}
+{{- end -}}
+{{- $groups | uniq | toJson -}}
 {{- end -}}
