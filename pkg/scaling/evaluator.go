@@ -92,11 +92,10 @@ func (e *Evaluator) Evaluate(ctx context.Context, req Request) Decision {
 	return d
 }
 
-// growStack makes the goroutine's stack large enough for a decision, at once. Servers
-// answer each request in a new goroutine of 2 to 8 KiB, and a decision needs 12: it would
-// double twice or three times, each time with more frames to move, which takes 10 µs of
-// the 16 that an evaluation in memory takes then. Once, while there are few, takes 2.
-// BenchmarkEvaluate tells.
+// growStack makes most of the room that a decision needs on the goroutine's stack, at
+// once. Servers answer each request in a new goroutine of 2 to 8 KiB, and a decision needs
+// 15: the stack would double step by step, each time with more frames to move.
+// BenchmarkEvaluate tells what that takes.
 //
 //go:noinline
 func growStack() {
