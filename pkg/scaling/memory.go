@@ -58,9 +58,7 @@ func (st state) wantsReading(q question) bool {
 
 // view is a question whose observation is the latest that the record knows of.
 func (st state) view(q question) question {
-	if !st.blind && !q.obs.OpenLoop && q.policy.mode() != Shadow {
-		q.obs, _ = st.record.caughtUp(q.obs, q.policy, st.record.Clock+st.elapsed)
-	}
+	q.obs, _ = st.record.caughtUp(q.obs, q.policy, st.record.Clock+st.elapsed, st.blind)
 	return q
 }
 

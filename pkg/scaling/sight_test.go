@@ -258,3 +258,24 @@ func TestACountIsReadForTheLaterSight(t *testing.T) {
 		}
 	})
 }
+
+// All replicas are cut off while a workload sleeps: KEDA wakes it, the HPA goes to 20, and
+// nobody who decides has seen it. What it was woken to is held for the window of a minute.
+func TestAWakeUpThatNobodySees(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(0)
+		r.source.set("a", 0, false)
+		wantReplicas(t, r.Evaluate(t.Context(), request("a")), 0)
+		r.source.set("a", 100, false)
+		time.Sleep(5 * time.Second)
+		wantReplicas(t, r.Evaluate(t.Context(), request("a")), 20)
+		r.source.set("a", 50, false)
+		for range 11 {
+			time.Sleep(5 * time.Second)
+			wantReplicas(t, r.Evaluate(t.Context(), request("a")), 20)
+			wantReplicas(t, r.replica().Evaluate(t.Context(), request("a")), 20)
+		}
+		time.Sleep(5 * time.Second)
+		wantReplicas(t, r.Evaluate(t.Context(), request("a")), 10)
+	})
+}

@@ -60,7 +60,7 @@ func (s *step) count() int32 {
 		wish = s.floor()
 		s.d.Stabilized = Checked{Replicas: wish, Reason: algorithm.ReadyForNewScale}
 	default:
-		held := algorithm.Stabilize(from, s.desired, s.rec.History, s.now, b)
+		held := algorithm.Stabilize(s.reached(), s.desired, s.rec.History, s.now, b)
 		s.d.Stabilized = Checked{Replicas: held.Replicas, Reason: held.Reason}
 		if held.Until > 0 {
 			s.d.Stabilized.Until = s.wall(held.Until)
@@ -73,6 +73,16 @@ func (s *step) count() int32 {
 		s.d.Limited.Until = s.wall(limited.Until)
 	}
 	return limited.Replicas
+}
+
+// reached is the count that the windows hold. What sleeps may long be awake, and at the
+// highest count that was served since it fell asleep, where nobody has seen it yet: who
+// then served 2 after 4 would have the HPA take two pods away within the window.
+func (s *step) reached() int32 {
+	if s.current == 0 {
+		return max(1, s.rec.Highest)
+	}
+	return s.current
 }
 
 // remember adds a fresh recommendation to the windows. Upstream adds the count

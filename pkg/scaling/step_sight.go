@@ -11,9 +11,13 @@ const sightLimit = 2 * time.Minute
 // record's clock, if anything: who is cut off from the API server would take its limits from
 // what ran then, and note as moves of the workload what is only its own ignorance. The
 // record's sight is renewed with every reading that a process stores whose look is no older.
-func (r Record) caughtUp(obs Observation, p *Policy, now time.Duration) (later Observation, outdated bool) {
+// It says nothing of a count that is simulated, or where nobody knows how old it is (blind).
+func (r Record) caughtUp(obs Observation, p *Policy, now time.Duration, blind bool) (later Observation, outdated bool) {
 	last, limit := r.Sight, max(sightLimit, p.staleLimit())
-	if obs.Revision == 0 || obs.Revision >= last.Revision || now-last.At > limit {
+	switch {
+	case blind, obs.OpenLoop, p.mode() == Shadow:
+		return obs, false
+	case obs.Revision == 0, obs.Revision >= last.Revision, now-last.At > limit:
 		return obs, false
 	}
 	obs.UID = r.UID
@@ -22,14 +26,6 @@ func (r Record) caughtUp(obs Observation, p *Policy, now time.Duration) (later O
 	}
 	obs.Bounds.Max = max(obs.Bounds.Max, r.Replicas)
 	return obs, true
-}
-
-// catchUp makes the observation the latest that anybody has made, where that matters and
-// time is known.
-func (s *step) catchUp() {
-	if !s.simulated() && !s.in.Blind {
-		s.obs, s.outdated = s.rec.caughtUp(s.obs, s.p, s.now)
-	}
 }
 
 // see notes whose the record's count is. A simulated one nobody has seen; and what was

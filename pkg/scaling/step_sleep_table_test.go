@@ -53,6 +53,21 @@ func TestStepSleeps(t *testing.T) {
 			"Replicas 1, Value 1, Current 0, Status 0, Running 0, Recommended 0, Stabilized 1 ScaleDownStabilized until 10060, Limited 1 DesiredWithinRange, LastActive 9942, CooldownUntil 10062",
 			"stored Served 1, Highest 1",
 		},
+		{
+			"of none, where 4 were served since within the window", both(moves(0, 0, 4, 0), onFile(10)),
+			"Current 0, Status 0, Running 0, Recommended 2, Stabilized 4 ScaleDownStabilized until 10060",
+			"stored",
+		},
+		{
+			"of none, where 4 were served and more is work", both(moves(0, 0, 4, 0), onFile(30)),
+			"Replicas 6, Value 6, Current 0, Status 0, Running 0, Recommended 6, Stabilized 6 ReadyForNewScale, Limited 6 DesiredWithinRange",
+			"stored Served 6, Highest 6",
+		},
+		{
+			"of none, where 4 were served long ago", both(moves(0, 0, 4, 0), withoutHistory, onFile(10)),
+			"Replicas 2, Value 2, Current 0, Status 0, Running 0, Recommended 2, Stabilized 2 ReadyForNewScale, Limited 2 DesiredWithinRange",
+			"stored Served 2",
+		},
 		{"of one, and work", both(runs(1), ago(lastActive, 120)), "Current 1, Status 1, Running 1", "stored LastActive 10000, Served 4, Highest 4"},
 		{
 			"of one that never sleeps", both(neverSleeps, runs(1), quiet(120)),
