@@ -15,18 +15,20 @@ func TestTheLaterSightCounts(t *testing.T) {
 		since    time.Duration
 		mode     Mode
 		openLoop bool
+		blind    bool
 		want     int32
 		noted    Sight
 	}{
-		"an older look":                       {49, 10 * time.Second, Stabilised, false, 8, Sight{50, 0}},
-		"an older look, in pass-through":      {49, 10 * time.Second, PassThrough, false, 8, Sight{50, 0}},
-		"an older look, at the limit":         {49, sightLimit, Stabilised, false, 8, Sight{50, 0}},
-		"an older look, and nobody else's":    {49, sightLimit + 1, Stabilised, false, 3, Sight{49, sightLimit + 1}},
-		"the same":                            {50, 10 * time.Second, Stabilised, false, 3, Sight{50, 10 * time.Second}},
-		"a later one":                         {51, 10 * time.Second, Stabilised, false, 3, Sight{51, 10 * time.Second}},
-		"one of which nobody knows when":      {0, 10 * time.Second, Stabilised, false, 3, Sight{0, 10 * time.Second}},
-		"a shadow counts by itself":           {49, 10 * time.Second, Shadow, false, 8, Sight{}},
-		"and so does what sees nothing (yet)": {49, 10 * time.Second, Stabilised, true, 8, Sight{}},
+		"an older look":                       {49, 10 * time.Second, Stabilised, false, false, 8, Sight{50, 0}},
+		"an older look, in pass-through":      {49, 10 * time.Second, PassThrough, false, false, 8, Sight{50, 0}},
+		"an older look, at the limit":         {49, sightLimit, Stabilised, false, false, 8, Sight{50, 0}},
+		"an older look, and nobody else's":    {49, sightLimit + 1, Stabilised, false, false, 3, Sight{49, sightLimit + 1}},
+		"the same":                            {50, 10 * time.Second, Stabilised, false, false, 3, Sight{50, 10 * time.Second}},
+		"a later one":                         {51, 10 * time.Second, Stabilised, false, false, 3, Sight{51, 10 * time.Second}},
+		"one of which nobody knows when":      {0, 10 * time.Second, Stabilised, false, false, 3, Sight{0, 10 * time.Second}},
+		"a sight of unknown age":              {49, 10 * time.Second, Stabilised, false, true, 3, Sight{49, 10 * time.Second}},
+		"a shadow counts by itself":           {49, 10 * time.Second, Shadow, false, false, 8, Sight{}},
+		"and so does what sees nothing (yet)": {49, 10 * time.Second, Stabilised, true, false, 8, Sight{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := watched(t, 1, signal{"", func(int) int32 { return 20 }})
@@ -38,7 +40,7 @@ func TestTheLaterSightCounts(t *testing.T) {
 			in.Policy = &policy
 			in.Record.Replicas, in.Record.Served, in.Record.Sight = 8, 8, Sight{50, in.Record.Clock}
 			in.Observation.Spec, in.Observation.Status, in.Observation.Revision, in.Observation.OpenLoop = 3, 3, test.revision, test.openLoop
-			in.Elapsed, in.Outcomes = test.since, []Outcome{{Value: 20}}
+			in.Elapsed, in.Blind, in.Outcomes = test.since, test.blind, []Outcome{{Value: 20}}
 			result := Step(in)
 			if d := result.Decision; d.Mode != test.mode || d.Current != test.want || d.Status != test.want {
 				t.Errorf("%s from %d and %d; want %s from %d", d.Mode, d.Current, d.Status, test.mode, test.want)

@@ -79,10 +79,10 @@ func (s *step) count() int32 {
 // highest count that was served since it fell asleep, where nobody has seen it yet: who
 // then served 2 after 4 would have the HPA take two pods away within the window.
 func (s *step) reached() int32 {
-	if s.current == 0 {
-		return max(1, s.rec.Highest)
+	if s.current > 0 {
+		return s.current
 	}
-	return s.current
+	return max(1, s.rec.Highest)
 }
 
 // remember adds a fresh recommendation to the windows. Upstream adds the count

@@ -68,6 +68,11 @@ func TestStepSleeps(t *testing.T) {
 			"Replicas 2, Value 2, Current 0, Status 0, Running 0, Recommended 2, Stabilized 2 ReadyForNewScale, Limited 2 DesiredWithinRange",
 			"stored Served 2",
 		},
+		{
+			"of one, where 4 were served since within the window", both(moves(1, 1, 4, 1), onFile(10)),
+			"Replicas 2, Value 2, Current 1, Status 1, Running 1, Recommended 2, Stabilized 2 ReadyForNewScale, Limited 2 DesiredWithinRange",
+			"stored Served 2",
+		},
 		{"of one, and work", both(runs(1), ago(lastActive, 120)), "Current 1, Status 1, Running 1", "stored LastActive 10000, Served 4, Highest 4"},
 		{
 			"of one that never sleeps", both(neverSleeps, runs(1), quiet(120)),
