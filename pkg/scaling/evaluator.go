@@ -115,12 +115,9 @@ func (e *Evaluator) decide(ctx context.Context, req Request, full error) Decisio
 	}
 	switch {
 	case req.Policy.Invalid != nil:
-		return Step(q.input(state{now: time.Now()})).Decision
+		return unfollowed(q, req.Policy.Invalid)
 	case errors.Is(err, ErrBadPolicy), errors.Is(err, ErrTooMany):
-		bad := *req.Policy
-		bad.Invalid = err
-		q.policy = &bad
-		return Step(q.input(state{now: time.Now()})).Decision
+		return unfollowed(q, err)
 	case err != nil:
 		return refuse(q, err)
 	}
@@ -143,6 +140,13 @@ func (e *Evaluator) decide(ctx context.Context, req Request, full error) Decisio
 		}
 	}
 	return e.commit(ctx, q, st, nil, false).decision
+}
+
+// unfollowed is the decision on a policy that cannot be followed.
+func unfollowed(q question, why error) Decision {
+	bad := *q.policy
+	bad.Invalid, q.policy = why, &bad
+	return Step(q.input(state{now: time.Now()})).Decision
 }
 
 // refuse is the decision where nothing is known to decide on.
