@@ -116,11 +116,10 @@ func (p parts) run(ctx context.Context) (err error) {
 }
 
 // onDecision tells a decision to all who want to know.
-func (p parts) onDecision(told reports) func(scaling.Decision) {
-	changes := process.NewDecisionLog(p.Log)
-	return func(d scaling.Decision) {
+func (p parts) onDecision(told reports) func(before, d scaling.Decision) {
+	return func(before, d scaling.Decision) {
 		p.Metrics.Decided(d)
-		changes.Decided(d)
+		process.LogDecision(p.Log, before, d)
 		told.events.Report(d)
 	}
 }

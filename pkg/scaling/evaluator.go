@@ -15,8 +15,9 @@ type Options struct {
 	Source   Source
 	Store    Store
 	Observer Observer
-	// OnDecision is told every decision; it must not block.
-	OnDecision func(Decision)
+	// OnDecision is told every decision, and the one before it of the same policy: the zero
+	// value if there was none, or it was forgotten. It must not block.
+	OnDecision func(before, d Decision)
 	// Patience is how long a caller waits for a reading; 500 ms if zero.
 	Patience time.Duration
 	// ReadTimeout ends a read that nobody waits for any more; 3 s if zero.
@@ -37,7 +38,7 @@ const maxSwaps = 10
 type Evaluator struct {
 	store      Store
 	observer   Observer
-	onDecision func(Decision)
+	onDecision func(before, d Decision)
 	memory     *memory
 	reads      *reads
 }
@@ -57,7 +58,7 @@ func NewEvaluator(o Options) *Evaluator {
 		o.ForgetAfter = time.Hour
 	}
 	if o.OnDecision == nil {
-		o.OnDecision = func(Decision) {}
+		o.OnDecision = func(Decision, Decision) {}
 	}
 	return &Evaluator{
 		store: o.Store, observer: o.Observer, onDecision: o.OnDecision,
@@ -86,8 +87,10 @@ func (e *Evaluator) Evaluate(ctx context.Context, req Request) Decision {
 	growStack()
 	full := e.memory.admit(policyName{req.Ref, req.Policy.Record})
 	d := e.decide(ctx, req, full)
-	if full == nil && e.memory.decided(d) {
-		e.onDecision(d)
+	if full == nil {
+		if before, ok := e.memory.decided(d); ok {
+			e.onDecision(before, d)
+		}
 	}
 	return d
 }

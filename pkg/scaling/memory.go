@@ -73,7 +73,9 @@ type memory struct {
 
 	mu    sync.Mutex
 	known map[Key]*memo
-	last  map[policyName]verdict
+	last  map[policyName]*verdict
+	// room is the largest number of policies since the maps were last made.
+	room  int
 	swept time.Time
 }
 
@@ -114,7 +116,7 @@ type memo struct {
 }
 
 func newMemory(most int, idle time.Duration) *memory {
-	return &memory{most: most, idle: idle, known: map[Key]*memo{}, last: map[policyName]verdict{}}
+	return &memory{most: most, idle: idle, known: map[Key]*memo{}, last: map[policyName]*verdict{}}
 }
 
 // admit says why a policy is one too many; nil if it is not. Who comes at the same moment
@@ -134,9 +136,12 @@ func (m *memory) sweep(now time.Time) {
 	if now.Sub(m.swept) < sweepEvery {
 		return
 	}
-	m.swept = now
+	m.swept, m.room = now, max(m.room, len(m.last))
 	maps.DeleteFunc(m.known, func(_ Key, k *memo) bool { return now.Sub(k.used) > m.idle })
-	maps.DeleteFunc(m.last, func(_ policyName, v verdict) bool { return now.Sub(v.at) > m.idle })
+	maps.DeleteFunc(m.last, func(_ policyName, v *verdict) bool { return now.Sub(v.at) > m.idle })
+	if left := len(m.last); 2*left < m.room { // a map keeps the room of all that it ever held
+		m.known, m.last, m.room = maps.Collect(maps.All(m.known)), maps.Collect(maps.All(m.last)), left
+	}
 }
 
 // memo returns the memo of a key. The caller holds the lock.
@@ -292,24 +297,29 @@ func (m *memory) forget(key Key) {
 	m.known[key] = &memo{sure: true, used: time.Now()}
 }
 
-// decided remembers a decision, and reports whether it did. One that was made without
-// sight keeps the target that the policy last had. What nobody has seen, of which anybody
+// decided remembers a decision, and returns the one before it, if there was any, and
+// whether it is remembered. One that was made without sight keeps the target that the policy last had. What nobody has seen, of which anybody
 // may think up names, gets half of the room at most.
-func (m *memory) decided(d Decision) bool {
+func (m *memory) decided(d Decision) (before Decision, ok bool) {
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sweep(now)
 	name := policyName{d.Key.Ref, d.Key.Record}
-	before, known := m.last[name]
-	if !known && errors.Is(d.Err, ErrUnobserved) && len(m.last) >= m.most/2 {
-		return false
+	last, known := m.last[name]
+	if !known {
+		if errors.Is(d.Err, ErrUnobserved) && len(m.last) >= m.most/2 {
+			return Decision{}, false
+		}
+		last = &verdict{}
+		m.last[name] = last
 	}
+	before = last.decision
 	if d.Key.Target == "" {
-		d.Key.Target = before.decision.Key.Target
+		d.Key.Target = before.Key.Target
 	}
-	m.last[name] = verdict{d, now}
-	return true
+	last.decision, last.at = d, now
+	return before, true
 }
 
 func (m *memory) decisions() []Decision {

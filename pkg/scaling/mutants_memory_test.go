@@ -24,7 +24,7 @@ func TestMemoryIsSwept(t *testing.T) {
 			m, now := newMemory(10, time.Hour), epoch
 			m.swept = now.Add(-c.swept)
 			m.known[Key{Record: "jobs"}] = &memo{used: now.Add(-c.idle)}
-			m.last[policyName{record: "jobs"}] = verdict{at: now.Add(-c.idle)}
+			m.last[policyName{record: "jobs"}] = &verdict{at: now.Add(-c.idle)}
 			if known := m.memo(Key{Record: "other"}, now); known.used != now {
 				t.Errorf("asked at %v, noted %v", now, known.used)
 			}
