@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/dashpot-project/dashpot/internal/httpapi"
 	"github.com/dashpot-project/dashpot/internal/process"
 )
 
@@ -20,7 +22,7 @@ func environment(values map[string]string) func(string) string {
 func TestParseDefaults(t *testing.T) {
 	got, err := parse(nil, environment(map[string]string{"POD_NAMESPACE": "dashpot"}), &bytes.Buffer{})
 	want := options{
-		Options:      process.Options{HTTPAddress: ":8080", LogLevel: slog.LevelInfo, LogFormat: "text", MaxPolicies: 200_000, ForgetAfter: time.Hour},
+		Options:      process.Options{HTTPAddress: ":8080", LogLevel: slog.LevelInfo, LogFormat: "text", Decisions: httpapi.Local, TLS: process.TLSOptions{MinVersion: tls.VersionTLS13}, MaxPolicies: 200_000, ForgetAfter: time.Hour},
 		httpsAddress: ":6443", apiGroup: "external.metrics.k8s.io", namespace: "dashpot",
 	}
 	if err != nil || got != want {

@@ -49,13 +49,13 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	triggers := source.New(source.Options{Delegates: delegates, Pods: pods})
+	triggers := source.New(source.Options{Addresses: o.Addresses, Delegates: delegates, Pods: pods})
 	defer triggers.Close()
 	policies, err := cluster.NewPolicies(clients, policy.Parser{Sources: triggers}, cluster.PoliciesOptions{})
 	if err != nil {
 		return err
 	}
-	return process.Serve(ctx, o.HTTPAddress, log, func(ctx context.Context, base process.Base) error {
+	return process.Serve(ctx, o.Options, log, func(ctx context.Context, base process.Base) error {
 		return parts{base, o, config, clients, observer, pods, policies, triggers, delegates, make(chan struct{})}.run(ctx)
 	})
 }
@@ -92,7 +92,7 @@ func (p parts) run(ctx context.Context) (err error) {
 	told := newReports(p.clients, p.policies, p.Log)
 	evaluator := scaling.NewEvaluator(scaling.Options{
 		Source: p.Metrics.Source(p.triggers), Store: p.Metrics.Store(records), Observer: p.observer, OnDecision: p.onDecision(told),
-		MaxPolicies: p.options.MaxPolicies, ForgetAfter: p.options.ForgetAfter,
+		MaxPolicies: p.options.MaxPolicies, MaxPerNamespace: p.options.MaxPerNamespace, ForgetAfter: p.options.ForgetAfter,
 	})
 	server, err := p.server(evaluator)
 	if err != nil {
@@ -104,7 +104,7 @@ func (p parts) run(ctx context.Context) (err error) {
 		records.Check(),
 	)
 	p.Metrics.ShowPolicies(evaluator.Decisions)
-	p.Mux.Handle("/v1/", httpapi.New(evaluator, nil, p.Log))
+	p.Mux.Handle("/v1/", httpapi.New(p.options.Decisions, evaluator, nil, p.Log))
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.observer.Run(ctx) })
@@ -127,7 +127,7 @@ func (p parts) onDecision(told reports) func(before, d scaling.Decision) {
 func (p parts) server(evaluator *scaling.Evaluator) (*externalmetrics.Server, error) {
 	o := externalmetrics.Options{
 		Policies: p.policies, Evaluator: evaluator, Cluster: p.config, Group: p.options.apiGroup,
-		Certificate: p.options.TLS.Cert, Key: p.options.TLS.Key,
+		Certificate: p.options.TLS.Cert, Key: p.options.TLS.Key, MinTLSVersion: p.options.TLS.MinVersion,
 		Ready: p.Probes.Ready, Logger: p.Log,
 		Observe: func(c externalmetrics.Call) { p.Metrics.Served(c.By, c.Status, c.Took) },
 	}

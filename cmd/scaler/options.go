@@ -21,6 +21,7 @@ type options struct {
 	grpcAddress string
 	observe     string
 	maxStreams  int
+	reflection  bool
 }
 
 // parse reads a command line. Its error names every problem at once: the flag, its
@@ -31,6 +32,7 @@ func parse(args []string, getenv func(string) string, out io.Writer) (options, e
 	flags.StringVar(&o.grpcAddress, "grpc-address", ":9090", "serve KEDA on this HOST:PORT")
 	flags.StringVar(&o.observe, "observe", observeAuto, "read replicas from the cluster: on, off, or auto: on if there are credentials")
 	flags.IntVar(&o.maxStreams, "max-streams", 50_000, "keep so many push streams open at most; a workload without one is woken by KEDA's polls")
+	flags.BoolVar(&o.reflection, "grpc-reflection", false, "tell clients what is served, as grpcurl asks")
 	flags.StringVar(&o.TLS.ClientCA, "tls-client-ca", "", "refuse clients without a certificate of these PEM authorities")
 	if err := flags.Read(args, getenv); err != nil {
 		return options{}, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
+	"github.com/dashpot-project/dashpot/internal/httpapi"
 	"github.com/dashpot-project/dashpot/internal/process"
 )
 
@@ -23,7 +25,7 @@ func environment(values map[string]string) func(string) string {
 func TestParseDefaults(t *testing.T) {
 	got, err := parse(nil, environment(nil), &bytes.Buffer{})
 	want := options{
-		Options:     process.Options{HTTPAddress: ":8080", LogLevel: slog.LevelInfo, LogFormat: "text", MaxPolicies: 200_000, ForgetAfter: time.Hour},
+		Options:     process.Options{HTTPAddress: ":8080", LogLevel: slog.LevelInfo, LogFormat: "text", Decisions: httpapi.Local, TLS: process.TLSOptions{MinVersion: tls.VersionTLS13}, MaxPolicies: 200_000, ForgetAfter: time.Hour},
 		grpcAddress: ":9090", observe: observeAuto, maxStreams: 50_000,
 	}
 	if err != nil || got != want {
@@ -52,7 +54,7 @@ func TestParseTakesTheEnvironmentWhereNoFlagIs(t *testing.T) {
 func TestParseNamesEveryProblem(t *testing.T) {
 	args := []string{
 		"--grpc-address=9090", "--http-address=:70000", "--observe=maybe", "--tls-key=k", "--tls-client-ca=ca",
-		"--max-policies=0", "--max-streams=-1", "--forget-after=9m59s", "--log-level=loud", "--log-format=xml", "--redis-url=http://secret@redis", "extra",
+		"--max-policies=0", "--max-per-namespace=-1", "--decisions=some", "--allow-address=10.0.0.0/8,10.*", "--deny-address=10.1.2.3/8", "--max-streams=-1", "--forget-after=9m59s", "--log-level=loud", "--log-format=xml", "--redis-url=http://secret@redis", "extra",
 	}
 	_, err := parse(args, environment(nil), &bytes.Buffer{})
 	if err == nil {
@@ -62,6 +64,8 @@ func TestParseNamesEveryProblem(t *testing.T) {
 		`--grpc-address is "9090"; it must be HOST:PORT`, `--http-address is ":70000"; it must be HOST:PORT`,
 		`--observe is "maybe"; it must be auto, on, off`, `--tls-cert is "" and --tls-key is "k"; both must be set`,
 		`--max-policies is 0; it must be from 1 to 2147483647`, `--max-streams is -1; it must be from 1`,
+		`--max-per-namespace is -1; it must be from 1`, `--decisions is "some"; it must be local, all, off`,
+		`--allow-address is "10.*"; it must be a network`, `--deny-address is "10.1.2.3/8"; it must be a network`,
 		`--forget-after is 9m59s; it must be from 10m to 24h`,
 		`--tls-client-ca is "ca" without --tls-cert`, `--log-level is "loud"; it must be debug, info, warn or error`,
 		`--log-format is "xml"; it must be text or json`, `--redis-url: `, `argument "extra" is not a flag`,
@@ -70,8 +74,8 @@ func TestParseNamesEveryProblem(t *testing.T) {
 			t.Errorf("no %q in\n%v", want, err)
 		}
 	}
-	if lines := strings.Count(err.Error(), "\n") + 1; lines != 12 {
-		t.Errorf("%d lines; want one for each of 12 problems:\n%v", lines, err)
+	if lines := strings.Count(err.Error(), "\n") + 1; lines != 16 {
+		t.Errorf("%d lines; want one for each of 16 problems:\n%v", lines, err)
 	}
 	if strings.Contains(err.Error(), "secret") {
 		t.Errorf("the password is told: %v", err)

@@ -20,13 +20,6 @@ import (
 // run serves until the context ends, and returns nil when all calls under way then
 // have been answered.
 func run(ctx context.Context, o options, log *slog.Logger) error {
-	var certificates *process.Certificates
-	if o.TLS.Cert != "" {
-		var err error
-		if certificates, err = process.LoadCertificates(o.TLS); err != nil {
-			return err
-		}
-	}
 	delegates, err := o.ConnectDelegates()
 	if err != nil {
 		return err
@@ -35,23 +28,22 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	triggers := source.New(source.Options{Delegates: delegates, Pods: view.measures()})
+	triggers := source.New(source.Options{Addresses: o.Addresses, Delegates: delegates, Pods: view.measures()})
 	defer triggers.Close()
 	if view, err = view.follow(policy.Parser{Sources: triggers}); err != nil {
 		return err
 	}
-	return process.Serve(ctx, o.HTTPAddress, log, func(ctx context.Context, base process.Base) error {
-		return parts{base, o, view, certificates, triggers}.run(ctx)
+	return process.Serve(ctx, o.Options, log, func(ctx context.Context, base process.Base) error {
+		return parts{base, o, view, triggers}.run(ctx)
 	})
 }
 
 // parts are what the scaler is made of before it knows its instance.
 type parts struct {
 	process.Base
-	options      options
-	view         kubernetes
-	certificates *process.Certificates // nil to serve plaintext
-	triggers     *source.Table
+	options  options
+	view     kubernetes
+	triggers *source.Table
 }
 
 // run puts the rest together and serves KEDA until the context ends.
@@ -71,12 +63,12 @@ func (p parts) run(ctx context.Context) (err error) {
 	measured := p.Metrics.Source(p.triggers)
 	evaluator := scaling.NewEvaluator(scaling.Options{
 		Source: measured, Store: p.Metrics.Store(records), Observer: p.view.view(), OnDecision: p.onDecision(),
-		MaxPolicies: p.options.MaxPolicies, ForgetAfter: p.options.ForgetAfter,
+		MaxPolicies: p.options.MaxPolicies, MaxPerNamespace: p.options.MaxPerNamespace, ForgetAfter: p.options.ForgetAfter,
 	})
-	watcher := watch.New(evaluator, measured, watch.Options{MaxStreams: p.options.maxStreams})
+	watcher := watch.New(evaluator, measured, watch.Options{MaxStreams: p.options.maxStreams, MaxPerNamespace: p.options.MaxPerNamespace})
 	pokes := pokes{records.Redis, watcher}
 	p.Metrics.ShowPolicies(evaluator.Decisions)
-	p.Mux.Handle("/v1/", httpapi.New(evaluator, pokes.send, p.Log))
+	p.Mux.Handle("/v1/", httpapi.New(p.options.Decisions, evaluator, pokes.send, p.Log))
 	kedaDoor := p.door(externalscaler.New(evaluator, policy.Parser{Sources: p.triggers}, watcher, p.view.metrics()))
 
 	group, ctx := errgroup.WithContext(ctx)
@@ -85,12 +77,6 @@ func (p parts) run(ctx context.Context) (err error) {
 	group.Go(func() error { return pokes.listen(ctx) })
 	group.Go(func() error { return watcher.Run(ctx) })
 	group.Go(func() error { return kedaDoor.run(ctx) })
-	if p.certificates != nil {
-		group.Go(func() error {
-			p.certificates.Run(ctx, p.Log)
-			return nil
-		})
-	}
 	return group.Wait()
 }
 
@@ -105,9 +91,9 @@ func (p parts) onDecision() func(before, d scaling.Decision) {
 
 func (p parts) door(service *externalscaler.Service) door {
 	health := externalscaler.NewHealth()
-	o := externalscaler.Options{Observe: p.Metrics.RPC, Health: health, Logger: p.Log}
-	if p.certificates != nil {
-		o.Credentials = credentials.NewTLS(p.certificates.Config())
+	o := externalscaler.Options{Observe: p.Metrics.RPC, Health: health, Reflection: p.options.reflection, Logger: p.Log}
+	if p.Certificates != nil {
+		o.Credentials = credentials.NewTLS(p.Certificates.Config())
 	}
 	return door{
 		address: p.options.grpcAddress, server: externalscaler.NewServer(service, o),

@@ -43,7 +43,7 @@ type scaler struct {
 // the test ends.
 func startScaler(t *testing.T, args ...string) *scaler {
 	t.Helper()
-	o, err := parse(append([]string{"--grpc-address=127.0.0.1:0", "--http-address=127.0.0.1:0", "--observe=off"}, args...),
+	o, err := parse(append([]string{"--grpc-address=127.0.0.1:0", "--http-address=127.0.0.1:0", "--observe=off", "--allow-address=127.0.0.0/8"}, args...),
 		func(string) string { return "" }, io.Discard)
 	if err != nil {
 		t.Fatal(err)

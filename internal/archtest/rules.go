@@ -31,6 +31,7 @@ func Rules() []Rule {
 		algorithm = "pkg/algorithm"
 		scaling   = "pkg/scaling"
 		metadata  = "pkg/metadata"
+		egress    = "pkg/egress"
 		apis      = "pkg/apis/v1alpha1"
 		redis     = "github.com/redis/go-redis/v9"
 		keda      = "github.com/kedacore/keda/v2"
@@ -40,12 +41,13 @@ func Rules() []Rule {
 		{Package: "pkg/activation", Pure: "*.go"},
 		{Package: scaling, Imports: []string{algorithm, "pkg/activation"}, Pure: "step*.go"},
 		{Package: metadata},
+		{Package: egress},
 		{
 			Package: "pkg/policy", Imports: []string{scaling, algorithm, metadata},
 			Outside: []string{"sigs.k8s.io/yaml", "k8s.io/apimachinery/pkg/api/resource"},
 		},
 		{
-			Package: "pkg/source", Imports: []string{scaling, algorithm, metadata},
+			Package: "pkg/source", Imports: []string{scaling, algorithm, metadata, egress},
 			Outside: []string{
 				redis, "github.com/robfig/cron/v3", "github.com/tidwall/gjson", "go.yaml.in/yaml/v3", "github.com/prometheus/common", "github.com/prometheus/client_model",
 				"sigs.k8s.io/yaml", "k8s.io/apimachinery",

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/dashpot-project/dashpot/internal/httpapi"
+	"github.com/dashpot-project/dashpot/pkg/egress"
 	"github.com/dashpot-project/dashpot/pkg/externalscaler"
 	"github.com/dashpot-project/dashpot/pkg/policy"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
@@ -93,17 +94,17 @@ type scaler struct {
 }
 
 func startScaler(ctx context.Context, w *world) (*scaler, error) {
-	table := source.New(source.Options{})
+	table := source.New(source.Options{Addresses: egress.Everywhere()})
 	evaluator := scaling.NewEvaluator(scaling.Options{Source: table, Store: memstore.New(), Observer: w, OnDecision: w.decided})
 	watcher := watch.New(evaluator, table, watch.Options{})
-	server := externalscaler.NewServer(externalscaler.New(evaluator, policy.Parser{Sources: table}, watcher, nil), externalscaler.Options{})
+	server := externalscaler.NewServer(externalscaler.New(evaluator, policy.Parser{Sources: table}, watcher, nil), externalscaler.Options{Reflection: true})
 	poke := func(_ context.Context, namespace, name string) error {
 		if watcher.Poke(namespace, name) == 0 {
 			return httpapi.ErrNotPoked
 		}
 		return nil
 	}
-	web := &http.Server{Handler: httpapi.New(evaluator, poke, slog.New(slog.DiscardHandler)), ReadHeaderTimeout: 5 * time.Second}
+	web := &http.Server{Handler: httpapi.New(httpapi.Local, evaluator, poke, slog.New(slog.DiscardHandler)), ReadHeaderTimeout: 5 * time.Second}
 
 	s := &scaler{watcher: watcher}
 	grpcListener, err := listen(ctx)

@@ -8,7 +8,8 @@
 //
 // An answer with a status of 400 or more is {"error": "..."}. A decision is shown
 // by the replica that made it; of two replicas each shows its own last one, which
-// its field at dates.
+// its field at dates. Policies are for an Audience; a poke, which only makes Dashpot
+// read what it reads anyway, and not often, is for everybody.
 package httpapi
 
 import (
@@ -45,17 +46,18 @@ const timeout = 5 * time.Second
 
 type api struct {
 	mux      *http.ServeMux
+	audience Audience
 	policies Policies
 	poke     Poke
 	log      *slog.Logger
 }
 
 // New returns the handler of /v1/, which knows no pokes if poke is nil. Failures that are not the caller's go to log.
-func New(policies Policies, poke Poke, log *slog.Logger) http.Handler {
-	a := &api{http.NewServeMux(), policies, poke, log}
-	a.handle("GET /v1/policies", a.list)
-	a.handle("GET /v1/policies/{namespace}/{name}", a.show)
-	a.handle("DELETE /v1/policies/{namespace}/{name}", a.forget)
+func New(audience Audience, policies Policies, poke Poke, log *slog.Logger) http.Handler {
+	a := &api{http.NewServeMux(), audience, policies, poke, log}
+	a.handle("GET /v1/policies", a.private(a.list))
+	a.handle("GET /v1/policies/{namespace}/{name}", a.private(a.show))
+	a.handle("DELETE /v1/policies/{namespace}/{name}", a.private(a.forget))
 	if poke != nil {
 		a.handle("POST /v1/poke/{namespace}/{name}", a.pokeObject)
 	}
@@ -128,6 +130,16 @@ func (a *api) handle(pattern string, serve func(*http.Request) (int, any, error)
 		}
 		a.write(w, p.status, failure{p.Error()})
 	})
+}
+
+// private serves the audience and nobody else.
+func (a *api) private(serve func(*http.Request) (int, any, error)) func(*http.Request) (int, any, error) {
+	return func(r *http.Request) (int, any, error) {
+		if !a.audience.has(r) {
+			return 0, nil, problem{http.StatusForbidden, fmt.Errorf("policies are not served to this caller: --decisions is %s", a.audience)}
+		}
+		return serve(r)
+	}
 }
 
 func (a *api) write(w http.ResponseWriter, status int, body any) {

@@ -41,7 +41,7 @@ func decision(name, metric string, replicas int32) scaling.Decision {
 }
 
 func newAPI(policies Policies, poke Poke) http.Handler {
-	return New(policies, poke, slog.New(slog.DiscardHandler))
+	return New(Everybody, policies, poke, slog.New(slog.DiscardHandler))
 }
 
 // call returns the status of a request and its body, as text and decoded.

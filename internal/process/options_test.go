@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"crypto/tls"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,5 +67,31 @@ func TestDelegatesAndTheKubeconfig(t *testing.T) {
 	}
 	if _, err := o.ConnectDelegates(); err == nil || !strings.Contains(err.Error(), "/no/such/kubeconfig") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestTLSFlags(t *testing.T) {
+	certificate := []string{"--tls-cert=c", "--tls-key=k"}
+	for _, test := range []struct {
+		args []string
+		want TLSOptions
+		err  string
+	}{
+		{nil, TLSOptions{MinVersion: tls.VersionTLS13}, ""},
+		{append(certificate, "--http-tls"), TLSOptions{Cert: "c", Key: "k", MinVersion: tls.VersionTLS13, HTTP: true}, ""},
+		{append(certificate, "--tls-min-version=1.2"), TLSOptions{Cert: "c", Key: "k", MinVersion: tls.VersionTLS12}, ""},
+		{[]string{"--tls-min-version=1.1"}, TLSOptions{}, `--tls-min-version is "1.1"; it must be 1.3 or 1.2`},
+		{[]string{"--tls-min-version="}, TLSOptions{}, `--tls-min-version is ""; it must be 1.3 or 1.2`},
+		{[]string{"--http-tls"}, TLSOptions{MinVersion: tls.VersionTLS13, HTTP: true}, "--http-tls is set without --tls-cert"},
+	} {
+		var o Options
+		flags := NewFlags("test", "", &o, &bytes.Buffer{})
+		if err := flags.Read(test.args, none); err != nil {
+			t.Fatal(err)
+		}
+		err := flags.Err()
+		if o.TLS != test.want || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+			t.Errorf("%q: %+v, error %v; want %+v and %q", test.args, o.TLS, err, test.want, test.err)
+		}
 	}
 }

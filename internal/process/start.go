@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -58,22 +59,34 @@ type Base struct {
 	Mux     *http.ServeMux
 	Metrics *Metrics
 	Probes  *Probes
+	// Certificates are nil without --tls-cert. They are reloaded already.
+	Certificates *Certificates
 }
 
 // errStarting is why a process is not ready before it knows what it needs.
 var errStarting = errors.New("starting")
 
-// Serve serves probes and metrics on an address while run runs, and returns when all
-// calls under way have then been answered. HTTP comes first and goes last, so that the
-// probes tell what the process waits for at both ends of its life.
-func Serve(ctx context.Context, address string, log *slog.Logger, run func(context.Context, Base) error) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+// Serve serves probes and metrics while run runs, and returns when all calls under way
+// have then been answered. HTTP comes first and goes last, so that the probes tell what
+// the process waits for at both ends of its life.
+func Serve(ctx context.Context, o Options, log *slog.Logger, run func(context.Context, Base) error) error {
+	var certificates *Certificates
+	if o.TLS.Cert != "" {
+		var err error
+		if certificates, err = LoadCertificates(o.TLS); err != nil {
+			return err
+		}
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.HTTPAddress)
 	if err != nil {
 		return fmt.Errorf("serve HTTP: %w", err)
 	}
-	log.Info("serving HTTP", "address", listener.Addr().String(), "version", Version())
+	log.Info("serving HTTP", "address", listener.Addr().String(), "tls", o.TLS.HTTP, "version", Version())
+	if o.TLS.HTTP {
+		listener = tls.NewListener(listener, certificates.HTTPConfig())
+	}
 	base := Base{
-		Log: log, Mux: http.NewServeMux(), Metrics: NewMetrics(),
+		Log: log, Mux: http.NewServeMux(), Metrics: NewMetrics(), Certificates: certificates,
 		Probes: NewProbes(Check{Name: "process", Test: func(context.Context) error { return errStarting }}),
 	}
 	base.Probes.Register(base.Mux)
@@ -82,6 +95,12 @@ func Serve(ctx context.Context, address string, log *slog.Logger, run func(conte
 	group, ctx := errgroup.WithContext(ctx)
 	httpCtx, stopHTTP := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error { return ServeHTTP(httpCtx, listener, base.Mux) })
+	if certificates != nil {
+		group.Go(func() error {
+			certificates.Run(httpCtx, log)
+			return nil
+		})
+	}
 	group.Go(func() error {
 		defer stopHTTP()
 		return run(ctx, base)

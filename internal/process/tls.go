@@ -17,29 +17,56 @@ import (
 // minute to bring a changed Secret into a pod, so nobody waits for these seconds.
 const reloadPeriod = 5 * time.Second
 
-// CertificateFiles name the PEM files of a server.
-type CertificateFiles struct {
+// TLSOptions say how a program serves with TLS. Cert, Key and ClientCA are the paths of
+// PEM files.
+type TLSOptions struct {
+	// Cert and Key are both empty for no TLS.
 	Cert, Key string
-	// ClientCA makes the server ask for a client certificate that one of these
+	// ClientCA makes the gRPC port ask for a client certificate that one of these
 	// authorities signed; empty asks for none.
 	ClientCA string
+	// MinVersion is tls.VersionTLS13 or tls.VersionTLS12; 0 is the former.
+	MinVersion uint16
+	// HTTP serves the HTTP port with the certificate too. It asks nobody for a client
+	// certificate, because kubelets, which probe it, have none.
+	HTTP bool
+}
+
+// tlsVersions are the values of --tls-min-version, the default first. Older versions
+// are broken.
+var tlsVersions = []string{"1.3", "1.2"}
+
+// parseTLSVersion reads one of tlsVersions.
+func parseTLSVersion(text string) (version uint16, known bool) {
+	switch text {
+	case "1.3":
+		return tls.VersionTLS13, true
+	case "1.2":
+		return tls.VersionTLS12, true
+	default:
+		return 0, false
+	}
 }
 
 // Certificates are the server's certificates as its files hold them now. A change
 // is for new connections; those that are open go on.
 type Certificates struct {
-	files   CertificateFiles
+	options TLSOptions
 	current atomic.Pointer[loaded]
 }
 
+// loaded is what the files held when they were read last.
 type loaded struct {
-	content [][]byte
-	config  *tls.Config
+	content    [][]byte
+	grpc, http *tls.Config
 }
 
 // LoadCertificates reads the files.
-func LoadCertificates(files CertificateFiles) (*Certificates, error) {
-	c := &Certificates{files: files}
+func LoadCertificates(o TLSOptions) (*Certificates, error) {
+	if o.MinVersion == 0 {
+		o.MinVersion = tls.VersionTLS13
+	}
+	c := &Certificates{options: o}
 	if _, err := c.reload(); err != nil {
 		return nil, err
 	}
@@ -48,10 +75,20 @@ func LoadCertificates(files CertificateFiles) (*Certificates, error) {
 
 // Config is the configuration for a server of gRPC.
 func (c *Certificates) Config() *tls.Config {
+	return c.choose(func(now *loaded) *tls.Config { return now.grpc })
+}
+
+// HTTPConfig is the configuration for a server of HTTP.
+func (c *Certificates) HTTPConfig() *tls.Config {
+	return c.choose(func(now *loaded) *tls.Config { return now.http })
+}
+
+// choose gives every new connection one of the configurations that are loaded by then.
+func (c *Certificates) choose(which func(*loaded) *tls.Config) *tls.Config {
 	return &tls.Config{
-		MinVersion: tls.VersionTLS12,
+		MinVersion: c.options.MinVersion,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			return c.current.Load().config, nil
+			return which(c.current.Load()), nil
 		},
 	}
 }
@@ -75,7 +112,7 @@ func (c *Certificates) Run(ctx context.Context, log *slog.Logger) {
 			log.Error("certificates not reloaded; the former ones stay", "error", err)
 			lastFailure = err.Error()
 		case err == nil && changed:
-			log.Info("certificates reloaded", "cert", c.files.Cert)
+			log.Info("certificates reloaded", "cert", c.options.Cert)
 			lastFailure = ""
 		}
 	}
@@ -92,20 +129,20 @@ func (c *Certificates) reload() (changed bool, err error) {
 	if old := c.current.Load(); old != nil && slices.EqualFunc(old.content, content, slices.Equal) {
 		return false, nil
 	}
-	config, err := serverConfig(content)
+	next, err := c.use(content)
 	if err != nil {
 		return false, err
 	}
-	c.current.Store(&loaded{content, config})
+	c.current.Store(next)
 	return true, nil
 }
 
 // read returns the contents of the certificate, the key and, if there is one, the
 // client authorities.
 func (c *Certificates) read() ([][]byte, error) {
-	paths := []string{c.files.Cert, c.files.Key}
-	if c.files.ClientCA != "" {
-		paths = append(paths, c.files.ClientCA)
+	paths := []string{c.options.Cert, c.options.Key}
+	if c.options.ClientCA != "" {
+		paths = append(paths, c.options.ClientCA)
 	}
 	var content [][]byte
 	for _, path := range paths {
@@ -118,18 +155,21 @@ func (c *Certificates) read() ([][]byte, error) {
 	return content, nil
 }
 
-func serverConfig(content [][]byte) (*tls.Config, error) {
+// use makes configurations of the files' contents.
+func (c *Certificates) use(content [][]byte) (*loaded, error) {
 	pair, err := tls.X509KeyPair(content[0], content[1])
 	if err != nil {
 		return nil, fmt.Errorf("use certificate and key: %w", err)
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
-	if len(content) == 3 {
-		config.ClientCAs = x509.NewCertPool()
-		if !config.ClientCAs.AppendCertsFromPEM(content[2]) {
-			return nil, errors.New("use client authorities: the file holds no PEM certificate")
-		}
-		config.ClientAuth = tls.RequireAndVerifyClientCert
+	plain := &tls.Config{MinVersion: c.options.MinVersion, Certificates: []tls.Certificate{pair}}
+	if len(content) == 2 {
+		return &loaded{content, plain, plain}, nil
 	}
-	return config, nil
+	mutual := plain.Clone()
+	mutual.ClientCAs = x509.NewCertPool()
+	if !mutual.ClientCAs.AppendCertsFromPEM(content[2]) {
+		return nil, errors.New("use client authorities: the file holds no PEM certificate")
+	}
+	mutual.ClientAuth = tls.RequireAndVerifyClientCert
+	return &loaded{content, mutual, plain}, nil
 }

@@ -17,24 +17,24 @@ import (
 )
 
 // newFiles writes a server's certificate, and returns the files' names.
-func newFiles(t *testing.T, pair certtest.Pair) CertificateFiles {
+func newFiles(t *testing.T, pair certtest.Pair) TLSOptions {
 	t.Helper()
 	dir := t.TempDir()
-	files := CertificateFiles{Cert: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "tls.key")}
+	files := TLSOptions{Cert: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "tls.key")}
 	write(t, files, pair)
 	return files
 }
 
-func write(t *testing.T, files CertificateFiles, pair certtest.Pair) {
+func write(t *testing.T, files TLSOptions, pair certtest.Pair) {
 	t.Helper()
 	certtest.Write(t, files.Cert, pair.Cert)
 	certtest.Write(t, files.Key, pair.Key)
 }
 
 // serveEcho accepts TLS connections and echoes what they say.
-func serveEcho(t *testing.T, certificates *Certificates) string {
+func serveEcho(t *testing.T, config *tls.Config) string {
 	t.Helper()
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", certificates.Config())
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func dial(t *testing.T, addr string, config *tls.Config) *tls.Conn {
 	return conn
 }
 
-func mustLoad(t *testing.T, files CertificateFiles) *Certificates {
+func mustLoad(t *testing.T, files TLSOptions) *Certificates {
 	t.Helper()
 	certificates, err := LoadCertificates(files)
 	if err != nil {
@@ -86,7 +86,7 @@ func TestChangedCertificatesAreForNewConnections(t *testing.T) {
 	authority := certtest.NewAuthority(t, "authority")
 	files := newFiles(t, authority.Issue(t, "first"))
 	certificates := mustLoad(t, files)
-	addr := serveEcho(t, certificates)
+	addr := serveEcho(t, certificates.Config())
 	old := dial(t, addr, authority.Client(t))
 	if name := say(t, old); name != "first" {
 		t.Errorf("served %q; want the first certificate", name)
@@ -107,32 +107,82 @@ func TestClientAuthority(t *testing.T) {
 	files.ClientCA = filepath.Join(filepath.Dir(files.Cert), "ca.crt")
 	certtest.Write(t, files.ClientCA, ours.PEM)
 	certificates := mustLoad(t, files)
-	addr := serveEcho(t, certificates)
+	addr := serveEcho(t, certificates.Config())
 	ourClient, theirClient := server.Client(t, ours.Issue(t, "client")), server.Client(t, theirs.Issue(t, "client"))
 
 	say(t, dial(t, addr, ourClient))
-	refused(t, addr, "without a certificate", server.Client(t))
-	refused(t, addr, "of another authority", theirClient)
+	refused(t, addr, "without a certificate", server.Client(t), "certificate required")
+	refused(t, addr, "of another authority", theirClient, "unknown certificate authority")
 
 	certtest.Write(t, files.ClientCA, theirs.PEM)
 	if changed, err := certificates.reload(); !changed || err != nil {
 		t.Fatalf("changed %v, error %v", changed, err)
 	}
 	say(t, dial(t, addr, theirClient))
-	refused(t, addr, "of the former authority", ourClient)
+	refused(t, addr, "of the former authority", ourClient, "unknown certificate authority")
 }
 
-// refused expects that a connection cannot be used. In TLS 1.3 the client learns
-// of it with its first read.
-func refused(t *testing.T, addr, name string, config *tls.Config) {
+// refused expects that a connection cannot be used, and why. In TLS 1.3 the client
+// learns of it with its first read.
+func refused(t *testing.T, addr, name string, config *tls.Config, why string) {
 	t.Helper()
 	conn, err := tls.Dial("tcp", addr, config)
 	if err == nil {
 		_, err = conn.Read(make([]byte, 1))
 		_ = conn.Close()
 	}
-	if err == nil || !strings.Contains(err.Error(), "tls:") {
-		t.Errorf("client %s: error %v; want a refusal by TLS", name, err)
+	if err == nil || !strings.Contains(err.Error(), "tls: "+why) {
+		t.Errorf("client %s: error %v; want %q", name, err, why)
+	}
+}
+
+// A client that knows nothing newer than TLS 1.2 is served where 1.2 is asked for, and
+// nowhere else.
+func TestMinVersion(t *testing.T) {
+	authority := certtest.NewAuthority(t, "authority")
+	files := newFiles(t, authority.Issue(t, "server"))
+	old, current := authority.Client(t), authority.Client(t)
+	old.MaxVersion = tls.VersionTLS12
+	for _, test := range []struct {
+		min    uint16
+		oldToo bool
+	}{{0, false}, {tls.VersionTLS13, false}, {tls.VersionTLS12, true}} {
+		files.MinVersion = test.min
+		certificates := mustLoad(t, files)
+		for door, config := range map[string]*tls.Config{"gRPC": certificates.Config(), "HTTP": certificates.HTTPConfig()} {
+			addr := serveEcho(t, config)
+			say(t, dial(t, addr, current))
+			if !test.oldToo {
+				refused(t, addr, door+" with TLS 1.2", old, "protocol version not supported")
+			} else if conn := dial(t, addr, old); conn.ConnectionState().Version != tls.VersionTLS12 {
+				t.Errorf("%s: version %x; want that of TLS 1.2", door, conn.ConnectionState().Version)
+			}
+		}
+	}
+}
+
+// A Secret's volume changes by its link ..data, which the kubelet moves to another folder:
+// the files' own names stay links through it.
+func TestSecretVolume(t *testing.T) {
+	authority := certtest.NewAuthority(t, "authority")
+	volume := certtest.NewVolume(t)
+	update := func(pair certtest.Pair) {
+		volume.Update(t, map[string][]byte{"tls.crt": pair.Cert, "tls.key": pair.Key})
+	}
+	update(authority.Issue(t, "first"))
+	certificates := mustLoad(t, TLSOptions{Cert: volume.Path("tls.crt"), Key: volume.Path("tls.key")})
+	addr := serveEcho(t, certificates.Config())
+	for _, name := range []string{"second", "third"} {
+		update(authority.Issue(t, name))
+		if changed, err := certificates.reload(); !changed || err != nil {
+			t.Fatalf("changed %v, error %v", changed, err)
+		}
+		if got := say(t, dial(t, addr, authority.Client(t))); got != name {
+			t.Errorf("served %q; want %q", got, name)
+		}
+	}
+	if changed, err := certificates.reload(); changed || err != nil {
+		t.Errorf("nothing changed: changed %v, error %v", changed, err)
 	}
 }
 
@@ -159,7 +209,7 @@ func TestUnusableFilesAreErrors(t *testing.T) {
 			t.Errorf("%s: error %v; want %q", test.name, err, test.wants)
 		}
 	}
-	if _, err := LoadCertificates(CertificateFiles{Cert: "/nowhere/tls.crt"}); err == nil {
+	if _, err := LoadCertificates(TLSOptions{Cert: "/nowhere/tls.crt"}); err == nil {
 		t.Error("missing file: no error")
 	}
 }

@@ -46,6 +46,8 @@ type Options struct {
 	// Certificate and Key are PEM files to serve with, loaded again when they change.
 	// Without them the server signs itself a certificate, which nobody can verify.
 	Certificate, Key string
+	// MinTLSVersion is one of crypto/tls; 0 is that of Kubernetes' own servers, 1.2.
+	MinTLSVersion uint16
 	// Ready says at /readyz why the process cannot answer; the default is nothing.
 	Ready func(context.Context) error
 	// Others are asked for what is no StabilizedMetric; nil for nobody.
@@ -101,7 +103,7 @@ func New(options Options) (*Server, error) {
 		return nil, err
 	}
 	config := newConfig(g, o)
-	config.SecureServing = &genericserver.SecureServingInfo{Cert: certificate, ClientCA: anyAuthority{}}
+	config.SecureServing = &genericserver.SecureServingInfo{Cert: certificate, ClientCA: anyAuthority{}, MinTLSVersion: o.MinTLSVersion}
 	delegated.apply(config)
 
 	generic, err := config.Complete(nil).New("dashpot", genericserver.NewEmptyDelegate())

@@ -21,6 +21,7 @@ import (
 
 	"github.com/dashpot-project/dashpot/internal/redistest"
 	"github.com/dashpot-project/dashpot/pkg/algorithm"
+	"github.com/dashpot-project/dashpot/pkg/egress"
 	"github.com/dashpot-project/dashpot/pkg/externalscaler"
 	"github.com/dashpot-project/dashpot/pkg/policy"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
@@ -146,7 +147,7 @@ func (s situation) ask(t *testing.T, text *strings.Builder, metadata map[string]
 			delete(metadata, key)
 		}
 	}
-	table := source.New(source.Options{})
+	table := source.New(source.Options{Addresses: egress.Everywhere()})
 	var from scaling.Source = table
 	if s.source != nil {
 		from = s.source

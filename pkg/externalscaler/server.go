@@ -43,6 +43,8 @@ type Options struct {
 	Observe func(method string, code codes.Code, took time.Duration)
 	// Health is served as grpc.health.v1; nil serves one that is never ready.
 	Health *Health
+	// Reflection tells clients which services there are, as grpcurl asks.
+	Reflection bool
 	// Logger gets panics of handlers; nil drops them.
 	Logger *slog.Logger
 }
@@ -66,7 +68,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// NewServer returns a gRPC server with the service, health and reflection.
+// NewServer returns a gRPC server with the service and health.
 //
 // A connection that is too old gets GOAWAY and no grace period: gRPC then keeps it
 // until its last stream ends. A finite one would cut streams off with Unavailable,
@@ -98,7 +100,9 @@ func NewServer(service *Service, options Options) *grpc.Server {
 	server := grpc.NewServer(config...)
 	pb.RegisterExternalScalerServer(server, service)
 	healthpb.RegisterHealthServer(server, o.Health.server)
-	reflection.Register(server)
+	if o.Reflection {
+		reflection.Register(server)
+	}
 	return server
 }
 

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
 
 	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
 
@@ -119,7 +120,14 @@ func TestHealth(t *testing.T) {
 
 func TestReflection(t *testing.T) {
 	service := externalscaler.New(decides(scaling.Decision{}), parserFunc(jobsPolicy), watcherFunc(noWatch), nil)
-	p := serve(t, service, externalscaler.Options{})
+	closed, err := reflectionpb.NewServerReflectionClient(serve(t, service, externalscaler.Options{}).conn).ServerReflectionInfo(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := closed.Recv(); status.Code(err) != codes.Unimplemented {
+		t.Errorf("without being asked for, it answers %v; want Unimplemented", err)
+	}
+	p := serve(t, service, externalscaler.Options{Reflection: true})
 	stream, err := reflectionpb.NewServerReflectionClient(p.conn).ServerReflectionInfo(t.Context())
 	if err != nil {
 		t.Fatal(err)

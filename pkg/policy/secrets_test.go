@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dashpot-project/dashpot/pkg/egress"
 	"github.com/dashpot-project/dashpot/pkg/policy"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 	"github.com/dashpot-project/dashpot/pkg/source"
@@ -41,7 +42,7 @@ func TestNoSecretLeaves(t *testing.T) {
 		"redis": redis, "redis-streams": redis, "redis-cluster": redis, "redis-cluster-streams": redis,
 		"redis-sentinel": sentinel, "redis-sentinel-streams": sentinel, "prometheus": http, "metrics-api": http,
 	}
-	sources := source.New(source.Options{Timeout: 5 * time.Second})
+	sources := source.New(source.Options{Timeout: 5 * time.Second, Addresses: egress.Everywhere()})
 	t.Cleanup(sources.Close)
 	parser := policy.Parser{Sources: sources}
 	for _, name := range sources.Types() {

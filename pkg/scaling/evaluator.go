@@ -24,6 +24,8 @@ type Options struct {
 	ReadTimeout time.Duration
 	// MaxPolicies is how many policies are known at once at most; 200,000 if zero.
 	MaxPolicies int
+	// MaxPerNamespace is the same of one namespace; no limit of its own if zero.
+	MaxPerNamespace int
 	// ForgetAfter is how long nobody may ask about a policy and it is still known, and how
 	// much longer than its memory its record is kept; an hour if zero. It has to be longer
 	// than anybody is silent who asks about it: whoever is forgotten each time never ages.
@@ -62,7 +64,7 @@ func NewEvaluator(o Options) *Evaluator {
 	}
 	return &Evaluator{
 		store: o.Store, observer: o.Observer, onDecision: o.OnDecision,
-		memory: newMemory(o.MaxPolicies, o.ForgetAfter), reads: newReads(o.Source, o.Patience, o.ReadTimeout),
+		memory: newMemory(o.MaxPolicies, o.MaxPerNamespace, o.ForgetAfter), reads: newReads(o.Source, o.Patience, o.ReadTimeout),
 	}
 }
 

@@ -47,6 +47,42 @@ func TestPoliciesAreLimited(t *testing.T) {
 	})
 }
 
+// A namespace that has all its policies takes no room from another; when it asks no more,
+// it has room again.
+func TestPoliciesOfANamespaceAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(8)
+		r.source.set("a", 37, false)
+		r.memory.share = 2
+		ask := func(namespace, name string) Decision {
+			req := request("a")
+			req.Ref.Namespace, req.Ref.Name = namespace, name
+			return r.Evaluate(t.Context(), req)
+		}
+		for range 3 { // each known one again, which does not count twice
+			for i := range 2 {
+				wantReplicas(t, ask("greedy", fmt.Sprint(i)), 8)
+			}
+		}
+		const why = "the 2 that this process takes on of one namespace, see --max-per-namespace"
+		for i := range 100 {
+			if d := ask("greedy", fmt.Sprintf("more-%d", i)); !errors.Is(d.Held, ErrTooMany) || !strings.Contains(d.Held.Error(), why) {
+				t.Fatalf("policy %d beyond the limit: held for %v, error %v", i, d.Held, d.Err)
+			}
+		}
+		if d := ask("modest", "worker"); d.Held != nil || d.Err != nil {
+			t.Errorf("of another namespace: held for %v, error %v", d.Held, d.Err)
+		}
+		time.Sleep(time.Hour + 2*time.Minute)
+		if d := ask("greedy", "late"); d.Held != nil || d.Err != nil {
+			t.Errorf("after an hour of silence: held for %v, error %v", d.Held, d.Err)
+		}
+		if n := r.memory.namespaces; len(n) != 1 || n["greedy"] != 1 {
+			t.Errorf("the count of policies is %v, want the late one alone", n)
+		}
+	})
+}
+
 // Names that nobody has seen, which anybody may think up, leave room for real ones.
 func TestUnseenNamesGetHalfOfTheRoom(t *testing.T) {
 	r := newRig(6)

@@ -66,17 +66,19 @@ func (st state) view(q question) question {
 // bound what a wrong clock can do, and to go on while the store is away. It uses
 // this process's monotonic clock and no other.
 type memory struct {
-	// most is how many policies there are at most, idle how long one that nobody asks about
-	// is remembered.
-	most int
-	idle time.Duration
+	// most is how many policies there are at most, share how many of one namespace, unless
+	// it is 0; idle is how long one that nobody asks about is remembered.
+	most, share int
+	idle        time.Duration
 
 	mu    sync.Mutex
 	known map[Key]*memo
 	last  map[policyName]*verdict
 	// room is the largest number of policies since the maps were last made.
-	room  int
-	swept time.Time
+	room int
+	// namespaces counts the policies in last.
+	namespaces map[string]int
+	swept      time.Time
 }
 
 // policyName is a Key without the target, which is not known where the cluster shows
@@ -115,8 +117,8 @@ type memo struct {
 	used     time.Time
 }
 
-func newMemory(most int, idle time.Duration) *memory {
-	return &memory{most: most, idle: idle, known: map[Key]*memo{}, last: map[policyName]*verdict{}}
+func newMemory(most, share int, idle time.Duration) *memory {
+	return &memory{most: most, share: share, idle: idle, known: map[Key]*memo{}, last: map[policyName]*verdict{}, namespaces: map[string]int{}}
 }
 
 // admit says why a policy is one too many; nil if it is not. Who comes at the same moment
@@ -125,8 +127,13 @@ func (m *memory) admit(name policyName) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sweep(time.Now())
-	if _, ok := m.last[name]; !ok && len(m.last) >= m.most {
+	_, known := m.last[name]
+	switch {
+	case known:
+	case len(m.last) >= m.most:
 		return fmt.Errorf("%w policies: %s/%s is beyond the %d that this process takes on, see --max-policies", ErrTooMany, name.Namespace, name.Name, m.most)
+	case m.share > 0 && m.namespaces[name.Namespace] >= m.share:
+		return fmt.Errorf("%w policies: %s/%s is beyond the %d that this process takes on of one namespace, see --max-per-namespace", ErrTooMany, name.Namespace, name.Name, m.share)
 	}
 	return nil
 }
@@ -138,9 +145,21 @@ func (m *memory) sweep(now time.Time) {
 	}
 	m.swept, m.room = now, max(m.room, len(m.last))
 	maps.DeleteFunc(m.known, func(_ Key, k *memo) bool { return now.Sub(k.used) > m.idle })
-	maps.DeleteFunc(m.last, func(_ policyName, v *verdict) bool { return now.Sub(v.at) > m.idle })
+	for name, v := range m.last {
+		if now.Sub(v.at) > m.idle {
+			m.drop(name)
+		}
+	}
 	if left := len(m.last); 2*left < m.room { // a map keeps the room of all that it ever held
 		m.known, m.last, m.room = maps.Collect(maps.All(m.known)), maps.Collect(maps.All(m.last)), left
+	}
+}
+
+// drop forgets the last decision on a policy. The caller holds the lock.
+func (m *memory) drop(name policyName) {
+	delete(m.last, name)
+	if m.namespaces[name.Namespace]--; m.namespaces[name.Namespace] == 0 {
+		delete(m.namespaces, name.Namespace)
 	}
 }
 
@@ -313,6 +332,7 @@ func (m *memory) decided(d Decision) (before Decision, ok bool) {
 		}
 		last = &verdict{}
 		m.last[name] = last
+		m.namespaces[name.Namespace]++
 	}
 	before = last.decision
 	if d.Key.Target == "" {

@@ -10,7 +10,7 @@ import (
 // loss; one that was asked for after a newer one was seen is.
 func TestOldAnswersAreNoLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, key := newMemory(10, time.Hour), Key{Record: "jobs"}
+		m, key := newMemory(10, 0, time.Hour), Key{Record: "jobs"}
 		answer := func(evaluated time.Duration) Loaded {
 			return Loaded{Found: true, Now: time.Now(), Record: Record{Time: time.Now(), Seeded: true, Clock: evaluated, EvaluatedAt: evaluated}}
 		}
@@ -34,7 +34,7 @@ func TestOldAnswersAreNoLoss(t *testing.T) {
 // it, asked for earlier, must not be taken for as young.
 func TestALateAnswerKeepsItsAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, key := newMemory(10, time.Hour), Key{Record: "jobs"}
+		m, key := newMemory(10, 0, time.Hour), Key{Record: "jobs"}
 		old := Record{Time: time.Now(), Seeded: true, Clock: time.Second, EvaluatedAt: time.Second}
 		st := m.loaded(key, Loaded{Found: true, Now: time.Now(), Record: old}, time.Now())
 		time.Sleep(2 * time.Second)

@@ -78,7 +78,7 @@ func TestAdmissionSweepsFirst(t *testing.T) {
 
 // Half of the room is less than half where it cannot be halved: of three, strangers get one.
 func TestStrangersGetHalfOfTheRoom(t *testing.T) {
-	m := newMemory(3, time.Hour)
+	m := newMemory(3, 0, time.Hour)
 	for i, record := range []string{"jobs", "mails"} {
 		if _, got := m.decided(Decision{Key: Key{Record: record}, Err: ErrUnobserved}); got != (i == 0) {
 			t.Errorf("stranger %d is remembered: %v", i+1, got)

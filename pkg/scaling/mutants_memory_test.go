@@ -21,7 +21,7 @@ func TestMemoryIsSwept(t *testing.T) {
 		"for longer, but looked through just now": {time.Minute - 1, 2 * time.Hour, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, now := newMemory(10, time.Hour), epoch
+			m, now := newMemory(10, 0, time.Hour), epoch
 			m.swept = now.Add(-c.swept)
 			m.known[Key{Record: "jobs"}] = &memo{used: now.Add(-c.idle)}
 			m.last[policyName{record: "jobs"}] = &verdict{at: now.Add(-c.idle)}
@@ -43,7 +43,7 @@ func TestMemoryIsSwept(t *testing.T) {
 
 func TestDecisionsAreSweptAndSorted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(10, time.Hour)
+		m := newMemory(10, 0, time.Hour)
 		for i := range 20 {
 			m.decided(Decision{Key: Key{Record: fmt.Sprintf("%02d", (7*i)%20)}})
 		}
@@ -107,7 +107,7 @@ func found(r Record, ahead time.Duration) Loaded {
 // inMemory runs a test on a process that knows nothing yet.
 func inMemory(t *testing.T, test func(m *memory, key Key)) {
 	t.Helper()
-	synctest.Test(t, func(*testing.T) { test(newMemory(10, time.Hour), Key{Record: "jobs"}) })
+	synctest.Test(t, func(*testing.T) { test(newMemory(10, 0, time.Hour), Key{Record: "jobs"}) })
 }
 
 // What bounds the age of a record is when it was last seen, and how old it was then.

@@ -38,7 +38,7 @@ func TestADecisionAndTheOneBefore(t *testing.T) {
 func TestMemoryShrinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 20_000
-		m := newMemory(many, time.Hour)
+		m := newMemory(many, 0, time.Hour)
 		empty := heap()
 		for i := range many {
 			key := Key{Record: fmt.Sprint(i)}

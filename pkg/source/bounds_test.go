@@ -12,6 +12,7 @@ import (
 	"time"
 	"unique"
 
+	"github.com/dashpot-project/dashpot/pkg/egress"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
 
@@ -22,7 +23,7 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) { return a
 
 // bounded are clients that look at two answers at a time, of servers that all answer so.
 func bounded(answer answering) httpClients {
-	clients := newHTTPClients(time.Minute, time.Minute, 2)
+	clients := newHTTPClients(time.Minute, 2, egress.Dialer{})
 	clients.pool.open = func(httpTLS) (*http.Client, error) { return &http.Client{Transport: answer}, nil }
 	return clients
 }

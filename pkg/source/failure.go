@@ -19,6 +19,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/dashpot-project/dashpot/pkg/egress"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
 
@@ -68,6 +69,7 @@ func inWords(err error, address, unknown string) error {
 func wordsOf(err error, address string) string {
 	var (
 		several interface{ Unwrap() []error }
+		denied  egress.DeniedError
 		reply   redis.Error
 		network *net.OpError
 		lookup  *net.DNSError
@@ -76,6 +78,8 @@ func wordsOf(err error, address string) string {
 	switch {
 	case errors.As(err, &several):
 		return wordsOfAll(err.Error(), several.Unwrap(), address)
+	case errors.As(err, &denied):
+		return denied.Error()
 	case errors.As(err, &reply):
 		return replied(reply.Error())
 	case errors.As(err, &network):

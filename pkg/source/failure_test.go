@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/dashpot-project/dashpot/internal/redistest"
+	"github.com/dashpot-project/dashpot/pkg/egress"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
 
@@ -87,7 +88,7 @@ func TestOneFaultOneTextHTTP(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			table := New(Options{Timeout: patience(tt.name)})
+			table := New(Options{Addresses: egress.Everywhere(), Timeout: patience(tt.name)})
 			t.Cleanup(table.Close)
 			count.Store(1)
 			wantOneText(t, table, promAt(t, table, fake(t, tt.answer), "up", nil), tt.says)
@@ -191,7 +192,7 @@ func TestOneFaultOneTextRedis(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			table := New(Options{Timeout: patience(tt.name)})
+			table := New(Options{Addresses: egress.Everywhere(), Timeout: patience(tt.name)})
 			t.Cleanup(table.Close)
 			m := values{"listName": "jobs"}
 			for key, value := range tt.metadata {

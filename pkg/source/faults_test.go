@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/dashpot-project/dashpot/internal/redistest"
+	"github.com/dashpot-project/dashpot/pkg/egress"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
 
@@ -26,7 +27,7 @@ import (
 // deadline or its cancellation, and delays no read of another server.
 func TestHangingServer(t *testing.T) {
 	hanging, healthy := redistest.Start(t), redistest.Start(t)
-	table := New(Options{Timeout: 400 * time.Millisecond})
+	table := New(Options{Addresses: egress.Everywhere(), Timeout: 400 * time.Millisecond})
 	t.Cleanup(table.Close)
 	slow, quick := list(t, table, hanging.Addr(), "jobs"), list(t, table, healthy.Addr(), "jobs")
 	wantValue(t, table, slow, 0)
@@ -69,7 +70,7 @@ func TestHangingServer(t *testing.T) {
 // server is back, so are the readings.
 func TestBreakerOpens(t *testing.T) {
 	server := redistest.Start(t)
-	table := New(Options{Timeout: 150 * time.Millisecond})
+	table := New(Options{Addresses: egress.Everywhere(), Timeout: 150 * time.Millisecond})
 	t.Cleanup(table.Close)
 	q := list(t, table, server.Addr(), "jobs")
 	server.Suspend()
@@ -127,7 +128,7 @@ func TestRestartedServer(t *testing.T) {
 // TestUnusedClientsAreClosed: and what is asked again is connected again.
 func TestUnusedClientsAreClosed(t *testing.T) {
 	server := redistest.Start(t)
-	table := New(Options{Idle: 20 * time.Millisecond})
+	table := New(Options{Addresses: egress.Everywhere(), Idle: 20 * time.Millisecond})
 	t.Cleanup(table.Close)
 	q := list(t, table, server.Addr(), "jobs")
 	for range 2 {

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unique"
 
+	"github.com/dashpot-project/dashpot/pkg/egress"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
 
@@ -39,11 +40,12 @@ type httpClients struct {
 	long, parsing chan struct{}
 }
 
-// newHTTPClients returns clients that look at so many answers at a time.
-func newHTTPClients(timeout, idle time.Duration, parsing int) httpClients {
+// newHTTPClients returns clients that look at so many answers at a time, of servers that
+// the dialer reaches.
+func newHTTPClients(idle time.Duration, parsing int, dialer egress.Dialer) httpClients {
 	return httpClients{
 		pool: newPool(idle,
-			func(settings httpTLS) (*http.Client, error) { return connectHTTP(settings, timeout) },
+			func(settings httpTLS) (*http.Client, error) { return connectHTTP(settings, dialer) },
 			(*http.Client).CloseIdleConnections,
 		),
 		long: make(chan struct{}, longAnswers*parsing), parsing: make(chan struct{}, parsing),
@@ -126,24 +128,12 @@ func enter(ctx context.Context, room chan struct{}) (leave func(), err error) {
 }
 
 // connectHTTP makes a client. It does not touch the network yet.
-func connectHTTP(settings httpTLS, timeout time.Duration) (*http.Client, error) {
+func connectHTTP(settings httpTLS, dialer egress.Dialer) (*http.Client, error) {
 	config, err := settings.config()
 	if err != nil {
 		return nil, err
 	}
-	return &http.Client{
-		CheckRedirect: sameServer,
-		// This is HTTP/1.1: a connection has one request under way, so that none waits
-		// behind another's, and the limit of connections is that of requests.
-		Transport: &http.Transport{
-			TLSClientConfig: config,
-			Proxy:           http.ProxyFromEnvironment,
-			// A dial outlives its request, and counts.
-			DialContext: (&net.Dialer{Timeout: timeout}).DialContext, TLSHandshakeTimeout: timeout,
-			MaxConnsPerHost: maxInFlight, MaxIdleConnsPerHost: maxInFlight,
-			IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: maxHeaders,
-		},
-	}, nil
+	return &http.Client{CheckRedirect: sameServer, Transport: newRoutes(config, dialer, http.ProxyFromEnvironment)}, nil
 }
 
 // sameServer follows a redirect within one host only, and not out of TLS: the headers go

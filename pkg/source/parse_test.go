@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dashpot-project/dashpot/pkg/egress"
 	"github.com/dashpot-project/dashpot/pkg/metadata"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
@@ -14,7 +15,7 @@ type values = map[string]string
 
 func newTable(tb testing.TB) *Table {
 	tb.Helper()
-	table := New(Options{})
+	table := New(Options{Addresses: egress.Everywhere()})
 	tb.Cleanup(table.Close)
 	return table
 }

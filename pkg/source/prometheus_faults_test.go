@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dashpot-project/dashpot/pkg/egress"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
 
@@ -178,7 +179,7 @@ func TestInFlight(t *testing.T) {
 func TestPrometheusTimeouts(t *testing.T) {
 	server := &slowServer{release: make(chan struct{})}
 	address := fake(t, server.ServeHTTP)
-	table := New(Options{Timeout: 200 * time.Millisecond})
+	table := New(Options{Addresses: egress.Everywhere(), Timeout: 200 * time.Millisecond})
 	t.Cleanup(table.Close)
 	for _, tt := range []struct {
 		timeout string
@@ -200,7 +201,7 @@ func TestPrometheusTimeouts(t *testing.T) {
 
 // TestClosedTable: it reads nothing, and a query of no table is an error.
 func TestClosedTable(t *testing.T) {
-	table := New(Options{})
+	table := New(Options{Addresses: egress.Everywhere()})
 	q := promAt(t, table, "http://127.0.0.1:1", "up", nil)
 	if got := table.Read(t.Context(), []scaling.Query{q, list(t, table, "127.0.0.1:1", "jobs")}); got[0].Err == nil || got[1].Err == nil {
 		t.Errorf("queries of two servers were read: %v", got)
@@ -217,7 +218,7 @@ func TestClosedTable(t *testing.T) {
 // TestHTTPClients: TLS settings have a client each, which ends when nobody uses it.
 func TestHTTPClients(t *testing.T) {
 	address := fake(t, status(200, vector(`"7"`)))
-	table := New(Options{Idle: 20 * time.Millisecond})
+	table := New(Options{Addresses: egress.Everywhere(), Idle: 20 * time.Millisecond})
 	t.Cleanup(table.Close)
 	clients := prometheusOf(table).clients.pool
 	plain, other := promAt(t, table, address, "a", nil), promAt(t, table, address, "a", values{"source.unsafeSsl": "true"})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dashpot-project/dashpot/internal/prometest"
 	"github.com/dashpot-project/dashpot/pkg/algorithm"
+	"github.com/dashpot-project/dashpot/pkg/egress"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
 
@@ -156,7 +157,7 @@ func TestHangingPrometheus(t *testing.T) {
 	hanging, healthy := prometest.Start(t), prometest.Start(t)
 	hanging.Set("jobs", 1)
 	healthy.Set("jobs", 2)
-	table := New(Options{Timeout: 300 * time.Millisecond})
+	table := New(Options{Addresses: egress.Everywhere(), Timeout: 300 * time.Millisecond})
 	t.Cleanup(table.Close)
 	slow, quick := promAt(t, table, hanging.URL(), "jobs", nil), promAt(t, table, healthy.URL(), "jobs", nil)
 	hanging.Suspend()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/dashpot-project/dashpot/pkg/egress"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
 
@@ -33,10 +34,10 @@ type redisClient struct {
 	existed map[redisQuery]bool // queries whose key has been seen
 }
 
-func newRedisPool(timeout, idle time.Duration) *redisPool {
+func newRedisPool(timeout, idle time.Duration, dialer egress.Dialer) *redisPool {
 	return &redisPool{timeout: timeout, servers: newPool(idle,
 		func(server unique.Handle[redisServer]) (*redisClient, error) {
-			return &redisClient{conn: server.Value().connect(timeout), existed: map[redisQuery]bool{}}, nil
+			return &redisClient{conn: server.Value().connect(timeout, dialer), existed: map[redisQuery]bool{}}, nil
 		},
 		func(c *redisClient) { _ = c.conn.Close() }, // there is nothing that could be lost
 	)}

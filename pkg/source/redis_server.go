@@ -1,6 +1,7 @@
 package source
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/dashpot-project/dashpot/pkg/egress"
 	"github.com/dashpot-project/dashpot/pkg/metadata"
 )
 
@@ -132,8 +134,8 @@ func parseAddresses(m *metadata.Map) []string {
 	addresses := fields(m.Text(addressKey))
 	hosts, ports := fields(m.Text(hostKey)), fields(m.Text(portKey))
 	for _, address := range addresses {
-		if _, port, err := net.SplitHostPort(address); err != nil || !legalPort(port) {
-			m.Problem(addressKey, "")
+		if host, port, err := net.SplitHostPort(address); err != nil || !legalPort(port) || !legalHost(host) {
+			m.Problem(unlessLogin(addressKey, m), "")
 			return nil
 		}
 	}
@@ -149,6 +151,9 @@ func parseAddresses(m *metadata.Map) []string {
 		return nil
 	case len(hosts) == 0 || len(ports) == 0:
 		return addresses // as in KEDA, half a pair beside an address does nothing
+	case slices.ContainsFunc(hosts, func(h string) bool { return !legalHost(h) }):
+		m.Problem(unlessLogin(hostKey, m), "")
+		return nil
 	case len(hosts) != len(ports):
 		m.Problem(hostKey, fmt.Sprintf("%d hosts and %d ports", len(hosts), len(ports)))
 		return nil
@@ -160,6 +165,16 @@ func parseAddresses(m *metadata.Map) []string {
 	}
 	m.Problem(portKey, "")
 	return nil
+}
+
+// legalHost refuses what is no host: the path of a socket, which go-redis would open, and
+// what has a login before it.
+func legalHost(host string) bool { return !strings.ContainsAny(host, "@/") }
+
+// unlessLogin is a key of which nothing is shown where somebody may have put a login.
+func unlessLogin(k metadata.Key, m *metadata.Map) metadata.Key {
+	k.Secret = strings.Contains(m.Text(k), "@")
+	return k
 }
 
 func legalPort(text string) bool {
@@ -179,7 +194,7 @@ func fields(text string) []string {
 }
 
 // connect makes a client. It does not touch the network yet.
-func (s redisServer) connect(timeout time.Duration) redis.UniversalClient {
+func (s redisServer) connect(timeout time.Duration, dialer egress.Dialer) redis.UniversalClient {
 	options := &redis.UniversalOptions{
 		Addrs:    strings.Split(s.addresses, ","),
 		DB:       s.database,
@@ -191,6 +206,8 @@ func (s redisServer) connect(timeout time.Duration) redis.UniversalClient {
 		Protocol: 2, DisableIdentity: true,
 		// One attempt each: the breaker decides when to try again.
 		MaxRetries: -1, DialerRetries: 1,
+		// It dials whatever a sentinel or a node of a cluster names, too.
+		Dialer:      s.dial(dialer),
 		DialTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout, PoolTimeout: timeout,
 		ContextTimeoutEnabled: true,
 		// A read takes well under a millisecond, so a few connections serve thousands
@@ -199,8 +216,28 @@ func (s redisServer) connect(timeout time.Duration) redis.UniversalClient {
 		ReadBufferSize: 4096, WriteBufferSize: 4096,
 		ConnMaxIdleTime: time.Minute,
 	}
-	if s.tls {
-		options.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: s.unsafe} //nolint:gosec // the user's own choice
-	}
 	return redis.NewUniversalClient(options)
+}
+
+// dial connects by a dialer, and with TLS where that is asked for.
+func (s redisServer) dial(dialer egress.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
+	if !s.tls {
+		return dialer.DialContext
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		plain, err := dialer.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		host, _, _ := net.SplitHostPort(address)                                                            // which has just been dialled
+		config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host, InsecureSkipVerify: s.unsafe} //nolint:gosec // the user's own choice
+		ctx, cancel := context.WithTimeout(ctx, dialer.Timeout)
+		defer cancel()
+		secure := tls.Client(plain, config)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			_ = plain.Close()
+			return nil, err
+		}
+		return secure, nil
+	}
 }

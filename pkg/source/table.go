@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dashpot-project/dashpot/pkg/egress"
 	"github.com/dashpot-project/dashpot/pkg/metadata"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
@@ -21,6 +22,9 @@ type Options struct {
 	// 128 KiB of YAML may take 40 MB meanwhile. Four times as many of more than 64 KiB are
 	// kept.
 	Parsing int
+	// Addresses say where triggers may lead to; nil for what egress allows by itself, which
+	// no loopback is.
+	Addresses *egress.Rules
 	// Pods measures pods for the triggers cpu and memory. Without it, where no cluster is
 	// seen, such a trigger is a problem.
 	Pods Pods
@@ -61,8 +65,9 @@ func New(o Options) *Table {
 	}
 	t := &Table{salt: make([]byte, 16)}
 	_, _ = rand.Read(t.salt) // never fails: it crashes the program instead
-	join(t, newRedisPool(o.Timeout, o.Idle), redisKinds()...)
-	clients := newHTTPClients(o.Timeout, o.Idle, o.Parsing)
+	dialer := egress.Dialer{Rules: o.Addresses, Timeout: o.Timeout}
+	join(t, newRedisPool(o.Timeout, o.Idle, dialer), redisKinds()...)
+	clients := newHTTPClients(o.Idle, o.Parsing, dialer)
 	join(t, newHTTPReader[promQuery](o.Timeout, clients), prometheus(o.Timeout))
 	join(t, newHTTPReader[apiQuery](o.Timeout, clients), metricsAPI(o.Timeout))
 	join(t, cronClock{}, cronKind())

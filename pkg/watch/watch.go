@@ -43,6 +43,8 @@ type Options struct {
 	EvaluateTimeout time.Duration
 	// MaxStreams is how many streams are open at once at most; 50,000.
 	MaxStreams int
+	// MaxPerNamespace is the same of one namespace; no limit of its own if zero.
+	MaxPerNamespace int
 	// Random is a source of numbers in [0, 1), for all that is spread; math/rand's.
 	Random func() float64
 }
@@ -91,9 +93,10 @@ type Watcher struct {
 	closed  bool
 	due     dueHeap
 	objects map[objectName]*object
-	// streams is how many streams the objects have.
-	streams int
-	lanes   map[laneKey]*lane
+	// streams is how many streams the objects have, namespaces how many those of each.
+	streams    int
+	namespaces map[string]int
+	lanes      map[laneKey]*lane
 	// ready are lanes with something to read that the scheduler has yet to start.
 	ready []*lane
 	// edges evaluates what may have become active, checks everything else: a flood
@@ -104,13 +107,14 @@ type Watcher struct {
 // New returns a watcher, which does nothing until it runs.
 func New(evaluator Evaluator, source scaling.Source, options Options) *Watcher {
 	return &Watcher{
-		evaluator: evaluator,
-		source:    source,
-		options:   options.withDefaults(),
-		epoch:     time.Now(),
-		wake:      make(chan struct{}, 1),
-		objects:   map[objectName]*object{},
-		lanes:     map[laneKey]*lane{},
+		evaluator:  evaluator,
+		source:     source,
+		options:    options.withDefaults(),
+		epoch:      time.Now(),
+		wake:       make(chan struct{}, 1),
+		objects:    map[objectName]*object{},
+		namespaces: map[string]int{},
+		lanes:      map[laneKey]*lane{},
 	}
 }
 
@@ -155,8 +159,8 @@ func (w *Watcher) open(ref scaling.Ref, policy *scaling.Policy) (*stream, error)
 	if w.closed {
 		return nil, nil //nolint:nilnil // a stream that ends as it opens is no error
 	}
-	if w.streams >= w.options.MaxStreams {
-		return nil, fmt.Errorf("%w streams: that of %s/%s is beyond the %d that this process keeps open, see --max-streams", scaling.ErrTooMany, ref.Namespace, ref.Name, w.options.MaxStreams)
+	if err := w.admit(ref); err != nil {
+		return nil, err
 	}
 	s := newStream(ref, policy)
 	s.interval = w.intervalOf(policy)
@@ -168,8 +172,21 @@ func (w *Watcher) open(ref scaling.Ref, policy *scaling.Policy) (*stream, error)
 	}
 	w.objects[name].streams[s] = struct{}{}
 	w.streams++
+	w.namespaces[ref.Namespace]++
 	w.plan(s, now)
 	return s, nil
+}
+
+// admit says why a stream is one too many; nil if it is not. The caller holds the lock.
+func (w *Watcher) admit(ref scaling.Ref) error {
+	most, share := w.options.MaxStreams, w.options.MaxPerNamespace
+	switch {
+	case w.streams >= most:
+		return fmt.Errorf("%w streams: that of %s/%s is beyond the %d that this process keeps open, see --max-streams", scaling.ErrTooMany, ref.Namespace, ref.Name, most)
+	case share > 0 && w.namespaces[ref.Namespace] >= share:
+		return fmt.Errorf("%w streams: that of %s/%s is beyond the %d that this process keeps open of one namespace, see --max-per-namespace", scaling.ErrTooMany, ref.Namespace, ref.Name, share)
+	}
+	return nil
 }
 
 // intervalOf is how often the triggers of a policy are read while it is inactive.
@@ -193,6 +210,9 @@ func (w *Watcher) close(s *stream) {
 	object := w.objects[name]
 	delete(object.streams, s)
 	w.streams--
+	if w.namespaces[name.namespace]--; w.namespaces[name.namespace] == 0 {
+		delete(w.namespaces, name.namespace)
+	}
 	if len(object.streams) == 0 {
 		delete(w.objects, name)
 	}

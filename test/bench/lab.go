@@ -132,7 +132,7 @@ func (l *lab) startScaler(ctx context.Context, redisURL string, flags ...string)
 	}
 	cmd := exec.Command(path, append([]string{
 		"--observe=off", "--log-level=error", "--redis-url=" + redisURL,
-		"--grpc-address=" + addresses[0], "--http-address=" + addresses[1],
+		"--grpc-address=" + addresses[0], "--http-address=" + addresses[1], "--allow-address=127.0.0.0/8",
 	}, flags...)...)
 	cmd.Env = append(os.Environ(), doorVariable+"="+addresses[2])
 	p, err := l.start(cmd, addresses[0])

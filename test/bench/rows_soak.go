@@ -61,7 +61,7 @@ func soak(ctx context.Context, l *lab) (measured, error) {
 		return measured{}, err
 	}
 	before, after := looks[0], looks[3]
-	return measured{
+	m := measured{
 		Figure: after.String(), Baseline: before.String(),
 		Ratio: fmt.Sprintf("%.2f × the heap", float64(after.heap/before.heap)),
 		Verdict: judge(after.goroutines <= before.goroutines+4 && after.heap <= before.heap+2 && after.series == before.series && looks[2].series > soakPolicies/4 &&
@@ -71,5 +71,9 @@ func soak(ctx context.Context, l *lab) (measured, error) {
 			fmt.Sprintf("%d policies came and went, %d restarts; of %d calls %d had no reading in time at the replica that stayed, and %d no answer at one that was restarted.", h.next-1, h.restarts, h.calls, h.unread, h.cut),
 			fmt.Sprintf("Records in Redis: %d, %d without an expiry, the last of them gone in %s.", records.count, records.eternal, records.longest.Round(time.Second)),
 		},
-	}, nil
+	}
+	if m.Verdict != met {
+		m.Profile, err = l.heapProfile(ctx, h.replicas[0])
+	}
+	return m, err
 }

@@ -143,7 +143,7 @@ func (w *world) newReplica(i int) (*replica, error) {
 	}
 	r.args = []string{
 		fmt.Sprintf("--http-address=127.0.0.1:%d", ports[1]), "--redis-url=" + w.stores.url(i),
-		"--kubeconfig=" + kubeconfig, "--log-level=debug",
+		"--kubeconfig=" + kubeconfig, "--log-level=debug", "--allow-address=127.0.0.0/8", // where the source is
 	}
 	if i < scalerCount {
 		r.args = append(r.args, "--grpc-address="+r.addr, "--observe=on")

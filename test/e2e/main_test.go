@@ -126,6 +126,9 @@ func TestSync2s(t *testing.T) {
 		"metrics-api as KEDA's own":          testMetricsAPIAsKEDA,
 		"cron as KEDA's own":                 testCronAsKEDA,
 		"cpu and memory as KEDA's own":       testUsageAsKEDA,
+		"planted secrets":                    testPlantedSecrets,
+		"mutual TLS":                         testMutualTLS,
+		"certificates rotate":                testRotation,
 	})
 	t.Run("push to replica 1", testLatency)
 }

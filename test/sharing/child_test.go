@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/dashpot-project/dashpot/pkg/algorithm"
+	"github.com/dashpot-project/dashpot/pkg/egress"
 	"github.com/dashpot-project/dashpot/pkg/externalscaler"
 	"github.com/dashpot-project/dashpot/pkg/policy"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
@@ -78,7 +79,7 @@ func child(url string) error {
 	if err != nil {
 		return err
 	}
-	table := source.New(source.Options{})
+	table := source.New(source.Options{Addresses: egress.Everywhere()})
 	w := &witness{out: json.NewEncoder(os.Stdout)}
 	watched := witnessedSource{table, w}
 	evaluator := scaling.NewEvaluator(scaling.Options{

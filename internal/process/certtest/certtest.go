@@ -44,10 +44,12 @@ func NewAuthority(tb testing.TB, name string) *Authority {
 	return &Authority{cert: cert, key: key, PEM: encode("CERTIFICATE", der)}
 }
 
-// Issue returns a certificate for a server on loopback or for a client.
-func (a *Authority) Issue(tb testing.TB, name string) Pair {
+// Issue returns a certificate for a client or for a server, on loopback and under the
+// DNS names.
+func (a *Authority) Issue(tb testing.TB, name string, dnsNames ...string) Pair {
 	tb.Helper()
 	template := newTemplate(tb, name)
+	template.DNSNames = dnsNames
 	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	key := newKey(tb)
@@ -62,19 +64,20 @@ func (a *Authority) Issue(tb testing.TB, name string) Pair {
 	return Pair{encode("CERTIFICATE", der), encode("PRIVATE KEY", keyDER)}
 }
 
-// Client is the configuration of a client that trusts the authority and shows the
-// certificates.
-func (a *Authority) Client(tb testing.TB, pairs ...Pair) *tls.Config {
+// Client is the configuration of a client that trusts the authority and shows the pair, if
+// there is one. It does so even where Go would show none, since the server names other
+// authorities.
+func (a *Authority) Client(tb testing.TB, pair ...Pair) *tls.Config {
 	tb.Helper()
 	roots := x509.NewCertPool()
 	roots.AddCert(a.cert)
 	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
-	for _, p := range pairs {
+	for _, p := range pair {
 		certificate, err := tls.X509KeyPair(p.Cert, p.Key)
 		if err != nil {
 			tb.Fatalf("use client certificate: %v", err)
 		}
-		config.Certificates = append(config.Certificates, certificate)
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &certificate, nil }
 	}
 	return config
 }

@@ -35,6 +35,9 @@ type Options struct {
 	// WithoutKEDA leaves KEDA out. The HPA controller then has nobody to ask for
 	// external metrics, until StartAdapters.
 	WithoutKEDA bool
+	// Audit has the API server write down what service accounts ask it for, for
+	// [Cluster.Requests].
+	Audit bool
 	// Dir receives logs and data and is kept. Without it a temporary
 	// directory is used, which Stop removes.
 	Dir string

@@ -80,7 +80,11 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 }
 
 func (c *Cluster) startAPIServer(ctx context.Context) error {
-	server, err := c.launch("kube-apiserver", c.Binaries.KubeAPIServer, []string{
+	audit, err := c.auditArgs()
+	if err != nil {
+		return err
+	}
+	server, err := c.launch("kube-apiserver", c.Binaries.KubeAPIServer, append([]string{
 		"--etcd-servers=http://" + local(c.ports.etcd),
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.ports.apiServer),
 		// A loopback address cannot be advertised, and nothing here needs the
@@ -102,7 +106,7 @@ func (c *Cluster) startAPIServer(ctx context.Context) error {
 		"--requestheader-username-headers=X-Remote-User",
 		"--proxy-client-cert-file=" + c.pki("front-proxy.crt"),
 		"--proxy-client-key-file=" + c.pki("front-proxy.key"),
-	})
+	}, audit...))
 	if err != nil {
 		return err
 	}

@@ -21,9 +21,12 @@ type Replicas struct {
 	publish func([]netip.AddrPort)
 }
 
+// allowLoopback lets triggers lead to the servers of tests, all of which are there.
+const allowLoopback = "--allow-address=127.0.0.0/8"
+
 // startReplicas runs n replicas of a program until the cluster stops, and returns
 // when all listen. args gives the command line of replica i, which has to serve on
-// the two addresses.
+// the two addresses, and to know the flag that allows triggers to lead to loopback.
 func (c *Cluster) startReplicas(ctx context.Context, name, program string, n int, publish func([]netip.AddrPort),
 	args func(i int, addr, httpAddr string) []string) (*Replicas, error) {
 	r := &Replicas{publish: publish}
@@ -34,7 +37,8 @@ func (c *Cluster) startReplicas(ctx context.Context, name, program string, n int
 		}
 	}
 	for i := range n {
-		daemon, err := c.launch(fmt.Sprintf("%s-%d-%d", name, r.port, i), program, args(i, r.addr(i), r.HTTPAddr(i)))
+		line := append(args(i, r.addr(i), r.HTTPAddr(i)), allowLoopback)
+		daemon, err := c.launch(fmt.Sprintf("%s-%d-%d", name, r.port, i), program, line)
 		if err != nil {
 			r.kill()
 			return nil, err

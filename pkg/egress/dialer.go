@@ -1,0 +1,52 @@
+package egress
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+)
+
+// Dialer dials what rules allow.
+type Dialer struct {
+	Rules *Rules
+	// Timeout ends a dial; none if zero.
+	Timeout time.Duration
+}
+
+// DialContext connects by TCP to host:port. Each address that is tried is checked right
+// before its connection is made; for one that is denied, the error wraps a
+// DeniedError.
+func (d Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	dialer := net.Dialer{Timeout: d.Timeout, Control: func(_, remote string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(remote)
+		if err != nil { // a socket in the file system, for one
+			return denied("all but TCP is denied to triggers")
+		}
+		return d.Rules.Check(host, at.Addr())
+	}}
+	return dialer.DialContext(ctx, network, address)
+}
+
+// CheckBehindProxy is for a host that a proxy dials. What its name leads to only the proxy
+// knows: it is looked up here too, and if that fails, the name alone is checked.
+func (d Dialer) CheckBehindProxy(ctx context.Context, host string) error {
+	if err := d.Rules.checkName(host); err != nil {
+		return err
+	}
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host) // of an address it is that
+	if err != nil {
+		return nil //nolint:nilerr // no address, no objection
+	}
+	for _, addr := range addrs {
+		if err := d.Rules.Check(host, addr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
