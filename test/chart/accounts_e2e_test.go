@@ -65,7 +65,7 @@ func startAdapter(t *testing.T, program, redis string) adapterProcess {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	cmd := exec.Command(program, append(args, "--https-address="+a.address, "--http-address="+free(t),
+	cmd := exec.Command(program, append(args, "--https-address="+a.address, "--http-address="+free(t), "--allow-address=127.0.0.0/8",
 		"--redis-url="+redis, "--kubeconfig="+kubeconfig(t, namespace, "dashpot-adapter"))...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = append(os.Environ(), "POD_NAMESPACE="+namespace, "NO_PROXY=*", "no_proxy=*")

@@ -26,7 +26,7 @@ import (
 var env struct{ cluster *cluster.Cluster }
 
 func TestMain(m *testing.M) {
-	scenario.Main(cluster.Options{}, nil, func(ctx context.Context, c *cluster.Cluster, _ string) (int, error) {
+	scenario.Main(cluster.Options{Audit: true}, nil, func(ctx context.Context, c *cluster.Cluster, _ string) (int, error) {
 		env.cluster = c
 		definitions, err := definitions(ctx)
 		if err != nil {

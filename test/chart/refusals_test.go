@@ -29,6 +29,7 @@ func TestSchemaRefuses(t *testing.T) {
 		{"scaler.podDisruptionBudget.maxUnavailable=0", "/scaler/podDisruptionBudget/maxUnavailable"},
 		{"logLevel=loud", "/logLevel"},
 		{"logFormat=xml", "/logFormat"},
+		{"tlsMinVersion=1.1", "/tlsMinVersion"},
 		{"redis.url=redis:6379", "/redis/url"},
 		{"redis.url=http://redis", "/redis/url"},
 		{"redis.url=redis://:secret@redis:6379", "/redis/url"}, // it would stand in the Deployment
@@ -63,10 +64,31 @@ func TestChecks(t *testing.T) {
 		{"redis.url=redis://r,adapter.enabled=true,certificates.caBundle=-----BEGIN CERTIFICATE-----", "certificates.caBundle is set without certificates.existingSecret"},
 		{"redis.url=redis://r,adapter.enabled=true", "there is no cluster to ask who has APIService v1beta1.external.metrics.k8s.io"},
 		{"redis.url=redis://r,scaler.serviceAccount.create=false", "name one that exists in scaler.serviceAccount.name"},
+		{delegate("insecureSkipVerify=true", "tokenFile=/t", "caFile=/ca"), "scaler.delegates: keda has insecureSkipVerify and an authority"},
+		{delegate("insecureSkipVerify=true", "tokenFile=/t", "ca=-----BEGIN CERTIFICATE-----"), "scaler.delegates: keda has insecureSkipVerify and an authority"},
+		{delegate("insecureSkipVerify=true"), "the ServiceAccount's token would go to whoever answers"},
+		{delegate("certFile=/c"), "scaler.delegates: keda has one of certFile and keyFile"},
+		{delegate("keyFile=/k"), "scaler.delegates: keda has one of certFile and keyFile"},
+		{delegate() + ",scaler.delegates[1].name=keda,scaler.delegates[1].url=https://other", "scaler.delegates: keda is there twice"},
+		{"redis.url=redis://r,scaler.podLabels.app\\.kubernetes\\.io/name=x", "scaler.podLabels has app.kubernetes.io/name, which is the chart's own"},
+		{"redis.url=redis://r,additionalLabels.app\\.kubernetes\\.io/component=x", "additionalLabels has app.kubernetes.io/component, which is the chart's own"},
+		{"redis.url=redis://r,additionalLabels.helm\\.sh/chart=x", "additionalLabels has helm.sh/chart, which is the chart's own"},
+		{"redis.url=redis://r,additionalLabels.team=a,scaler.podLabels.team=b", "scaler.podLabels and additionalLabels both have team"},
+		{"redis.url=redis://r,httpTLS=true", "httpTLS is set without scaler.tls.existingSecret"},
+		{"redis.url=redis://r,httpTLS=true,scaler.tls.existingSecret=s,prometheus.serviceMonitor.enabled=true", "prometheus.serviceMonitor.tlsConfig is empty"},
 		{"redis.url=redis://r,networkPolicy.enabled=true,prometheus.serviceMonitor.enabled=true", "networkPolicy.httpFrom is empty"},
 	} {
 		refuses(t, test.set, test.want)
 	}
+}
+
+// delegate are values with one for the scaler, which has some keys more.
+func delegate(keys ...string) string {
+	set := "redis.url=redis://r,scaler.delegates[0].name=keda,scaler.delegates[0].url=https://keda"
+	for _, key := range keys {
+		set += ",scaler.delegates[0]." + key
+	}
+	return set
 }
 
 // refuses wants that an installation with some values fails with a text.
@@ -88,10 +110,26 @@ func TestAccepts(t *testing.T) {
 		"redis.url=redis://r,adapter.enabled=true,adapter.apiService.create=false,certificates.existingSecret=s",
 		"redis.url=redis://r,scaler.podDisruptionBudget.maxUnavailable=25%",
 		"redis.url=redis://r,global.anything=true", // Helm's own, of a chart above
+		delegate("insecureSkipVerify=true", "tokenFile=/t"),
+		delegate("certFile=/c", "keyFile=/k"),
+		"redis.url=redis://r,scaler.enabled=false,adapter.enabled=true,adapter.apiService.takeOver=true,httpTLS=true", // it has a certificate anyway
+		"redis.url=redis://r,scaler.podLabels.team=a,adapter.podLabels.team=b",
 	} {
 		if _, err := render(t, "--set="+set); err != nil {
 			t.Errorf("%s: %v", set, err)
 		}
+	}
+}
+
+// TestNoUserIsForced: OpenShift gives every namespace users of its own, and refuses a pod that
+// asks for another.
+func TestNoUserIsForced(t *testing.T) {
+	r, err := render(t, "--set=redis.url=redis://r,podSecurityContext.runAsUser=null,podSecurityContext.runAsGroup=null")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(r.Manifest, "runAsUser") || strings.Contains(r.Manifest, "runAsGroup") || !strings.Contains(r.Manifest, "runAsNonRoot: true") {
+		t.Errorf("a user is asked for, or root is not refused:\n%s", r.Manifest)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,11 +35,21 @@ func TestRights(t *testing.T) {
 	keda, native := scenario.New(t, env.cluster, 0), scenario.New(t, env.cluster, 1)
 	h := newHelm(t, env.cluster.Kubeconfig())
 	h.install(t, namespace, "adapter.enabled=true,adapter.apiGroup="+group+",adapter.apiService.create=false,"+
-		"rbac.podMetrics=true,rbac.secretNamespaces={"+native.Namespace+"}")
+		"rbac.podMetrics=true,rbac.secretNamespaces={"+keda.Namespace+","+native.Namespace+"}")
 	t.Cleanup(func() { h.uninstall(t, namespace) })
 
+	usage, err := podusage.Serve(t.Context(), env.cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(usage.Close)
+	for _, w := range []*scenario.Workload{keda, native} {
+		usage.Set(w.Namespace, scenario.Worker, podusage.Load{Memory: 300})
+	}
 	scaler := startScaler(t, programs["scaler"], records.URL())
 	adapter := startAdapter(t, programs["adapter"], records.URL())
+	applyTargets(t, usage, keda.Namespace, kedaTarget, scaler.Target())
+	applyTargets(t, usage, native.Namespace, nativeTarget)
 	t.Run("scaler", func(t *testing.T) { testScaler(t, keda, scaler) })
 	t.Run("adapter", func(t *testing.T) { testAdapter(t, native, adapter) })
 
@@ -50,6 +61,9 @@ func TestRights(t *testing.T) {
 		if strings.Contains(line, "forbidden") {
 			t.Fatalf("a right is missing: %s", line)
 		}
+	}
+	for _, account := range []string{"dashpot-scaler", "dashpot-adapter"} {
+		testEveryRightIsUsed(t, namespace, account)
 	}
 }
 
@@ -77,48 +91,90 @@ func deployed(t *testing.T, name string) []string {
 	return deployment.Spec.Template.Spec.Containers[0].Args
 }
 
-// testScaler has KEDA scale a workload by the scaler, and looks for the Event of a policy
-// that is wrong.
-func testScaler(t *testing.T, w *scenario.Workload, s *cluster.Scalers) {
-	const scaledObject = `
+// kedaObjects are a ScaledObject of all that the scaler reads: a queue, what pods use, and a
+// StabilizedMetric whose source wants a token.
+const kedaObjects = `
+apiVersion: v1
+kind: Secret
+metadata: {name: stats}
+stringData: {token: letmein}
+---
+apiVersion: dashpot.dev/v1alpha1
+kind: StabilizedMetric
+metadata: {name: stats}
+spec:
+  triggers:
+  - type: metrics-api
+    metadata: {url: %[1]q, valueLocation: jobs, targetValue: "5", authMode: bearer}
+    secretRef: {name: stats}
+---
 apiVersion: keda.sh/v1alpha1
 kind: ScaledObject
-metadata: {name: %s}
+metadata: {name: worker}
 spec:
   scaleTargetRef: {name: worker}
-  pollingInterval: 1
+  pollingInterval: 2
+  cooldownPeriod: 4
   minReplicaCount: 0
   maxReplicaCount: 20
+  advanced: {horizontalPodAutoscalerConfig: {behavior: {scaleDown: {stabilizationWindowSeconds: 0}}}}
   triggers:
   - type: external-push
-    metadata:
-      scalerAddress: %s
-      source: redis
-      address: %s
-      listName: jobs
-      listLength: "%s"
+    metadata: {scalerAddress: %[2]q, source: redis, address: %[3]q, listName: jobs, listLength: "5", interval: "1"}
+  - type: external
+    metadata: {scalerAddress: %[2]q, source: memory, metricType: AverageValue, value: 100Mi}
+  - type: external
+    metadata: {scalerAddress: %[2]q, metric: stats}
 `
-	if err := env.cluster.Apply(t.Context(), w.Namespace, fmt.Sprintf(scaledObject, "worker", s.Target(), w.Redis.Addr(), "5")); err != nil {
+
+// testScaler has KEDA wake a workload, scale it by all that the scaler reads, and put it to
+// sleep again, and looks for the Event of a policy that is wrong.
+func testScaler(t *testing.T, w *scenario.Workload, s *cluster.Scalers) {
+	var jobs atomic.Int64
+	manifest := fmt.Sprintf(kedaObjects, startStats(t, &jobs), s.Target(), w.Redis.Addr())
+	if err := env.cluster.Apply(t.Context(), w.Namespace, manifest); err != nil {
 		t.Fatal(err)
 	}
 	w.Queue("jobs", 20)
-	w.Await(4, 2*time.Minute)
-	if err := env.cluster.Apply(t.Context(), w.Namespace, fmt.Sprintf(scaledObject, "wrong", s.Target(), w.Redis.Addr(), "none")); err != nil {
-		t.Fatal(err)
+	w.Await(4, 2*time.Minute) // of the queue; what the pods use would be 3
+	jobs.Store(30)
+	w.Await(6, 2*time.Minute) // of the server that wants a token
+	jobs.Store(0)
+	w.Queue("jobs", 0)
+	w.Await(0, 2*time.Minute)
+
+	for _, length := range []string{"none", "nothing"} {
+		wrong := strings.NewReplacer("metadata: {name: worker}", "metadata: {name: wrong}", `listLength: "5"`, "listLength: "+length).Replace(manifest)
+		if err := env.cluster.Apply(t.Context(), w.Namespace, wrong); err != nil {
+			t.Fatal(err)
+		}
+		awaitEvent(t, w.Namespace, "ScaledObject", "wrong", "InvalidPolicy", length)
 	}
-	awaitEvent(t, w.Namespace, "ScaledObject", "wrong", "InvalidPolicy")
 }
 
-// awaitEvent waits for an Event about an object.
-func awaitEvent(t *testing.T, namespace, kind, name, reason string) {
+// startStats starts a server of a number of jobs, which wants a token, and returns its URL.
+func startStats(t *testing.T, jobs *atomic.Int64) string {
 	t.Helper()
-	eventually(t, "an Event "+reason+" of "+name, func() error {
+	stats := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer letmein" {
+			rw.WriteHeader(http.StatusUnauthorized)
+		}
+		fmt.Fprintf(rw, `{"jobs": %d}`, jobs.Load())
+	}))
+	t.Cleanup(stats.Close)
+	return stats.URL
+}
+
+// awaitEvent waits for an Event about an object whose message has some words.
+func awaitEvent(t *testing.T, namespace, kind, name, reason, words string) {
+	t.Helper()
+	eventually(t, "an Event "+reason+" of "+name+" about "+words, func() error {
 		events, err := env.cluster.Events(t.Context(), namespace, kind, name)
 		if err != nil {
 			return err
 		}
 		for _, event := range events {
-			if event.Reason == reason {
+			if event.Reason == reason && strings.Contains(event.Message, words) {
 				return nil
 			}
 		}
@@ -184,24 +240,18 @@ spec:
 `
 
 func testAdapter(t *testing.T, w *scenario.Workload, a adapterProcess) {
-	usage, err := podusage.Serve(t.Context(), env.cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(usage.Close)
-	usage.Set(w.Namespace, scenario.Worker, podusage.Load{Memory: 300})
-	stats := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer letmein" {
-			rw.WriteHeader(http.StatusUnauthorized)
-		}
-		fmt.Fprint(rw, `{"jobs": 20}`)
-	}))
-	t.Cleanup(stats.Close)
-	if err := env.cluster.Apply(t.Context(), w.Namespace, fmt.Sprintf(nativeObjects, stats.URL)); err != nil {
+	var jobs atomic.Int64
+	jobs.Store(20)
+	manifest := fmt.Sprintf(nativeObjects, startStats(t, &jobs))
+	if err := env.cluster.Apply(t.Context(), w.Namespace, manifest); err != nil {
 		t.Fatal(err)
 	}
 	controller := token(t, metav1.NamespaceSystem, "horizontal-pod-autoscaler")
-	for metric, want := range map[string]string{"jobs": `"value":"20"`, "memory": `"value":`} {
+	wants := map[string]string{"jobs": `"value":"20"`, "memory": `"value":`}
+	for _, target := range otherTargets() {
+		wants[target.name] = `"value":`
+	}
+	for metric, want := range wants {
 		eventually(t, metric, func() error { return a.wants(t, w.Namespace, metric, controller, http.StatusOK, want) })
 	}
 	if err := a.wants(t, w.Namespace, "jobs", token(t, w.Namespace, "default"), http.StatusForbidden, "forbidden"); err != nil {
@@ -210,7 +260,11 @@ func testAdapter(t *testing.T, w *scenario.Workload, a adapterProcess) {
 	if err := a.wants(t, w.Namespace, "jobs", "", http.StatusOK, ""); err != nil {
 		t.Errorf("the API server's authority is not known: %v", err)
 	}
-	awaitEvent(t, w.Namespace, "StabilizedMetric", "wrong", "InvalidPolicy")
+	awaitEvent(t, w.Namespace, "StabilizedMetric", "wrong", "InvalidPolicy", "none")
+	if err := env.cluster.Apply(t.Context(), w.Namespace, strings.Replace(manifest, "listLength: none", "listLength: nothing", 1)); err != nil {
+		t.Fatal(err)
+	}
+	awaitEvent(t, w.Namespace, "StabilizedMetric", "wrong", "InvalidPolicy", "nothing")
 	eventually(t, "a status", func() error {
 		out, err := kubectl(t, "", "get", "smetric", "jobs", "--namespace="+w.Namespace, "--output=jsonpath={.status.lastDecision}")
 		if err == nil && out == "" {

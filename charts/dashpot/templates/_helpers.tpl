@@ -28,14 +28,19 @@ app.kubernetes.io/instance: {{ $root.Release.Name | quote }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end -}}
 
-{{/* The labels of an object of a component: (list . "scaler"). */}}
-{{- define "dashpot.labels" -}}
+{{/* The chart's own labels of an object of a component: (list . "scaler"). */}}
+{{- define "dashpot.ownLabels" -}}
 {{- $root := index . 0 -}}
 {{ include "dashpot.selector" . }}
 app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
-{{- with $root.Values.additionalLabels }}
+{{- end -}}
+
+{{/* All labels of an object of a component: (list . "scaler"). */}}
+{{- define "dashpot.labels" -}}
+{{ include "dashpot.ownLabels" . }}
+{{- with (index . 0).Values.additionalLabels }}
 {{ toYaml . }}
 {{- end }}
 {{- end -}}
@@ -54,6 +59,14 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 {{- else if .Values.redis.trial.enabled }}
 - name: DASHPOT_REDIS_URL
   value: redis://{{ include "dashpot.trialRedis" . }}:6379
+{{- end }}
+{{- end -}}
+
+{{/* Arguments of a program with a certificate. */}}
+{{- define "dashpot.tlsArgs" -}}
+- --tls-min-version={{ .Values.tlsMinVersion }}
+{{- if .Values.httpTLS }}
+- --http-tls
 {{- end }}
 {{- end -}}
 
