@@ -11,13 +11,16 @@ RECONCILES ?= 10000000
 # Whether what encode calls unreachable is tried with every value or with the two ends.
 ENCODE ?= full
 LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
+RELEASE := $(GO) tool -modfile=tools/release/go.mod
+# Where govulncheck reads advisories; file:///DIR is a copy.
+VULNDB ?= https://vuln.go.dev
 CONTROLLER_GEN := $(GO) tool -modfile=tools/go.mod controller-gen
 
 # The race detector is written in C.
 export CGO_ENABLED = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test conformance mutants chaos e2e cluster generate lint fmt fuzz bench soak chart-test verify
+.PHONY: help demo build test conformance mutants chaos e2e cluster generate lint fmt fuzz bench soak chart-test image image-test sbom licenses vuln verify
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +33,7 @@ build: ## Build the programs into bin/
 
 test: ## Run all tests with the race detector; brings its own Redis
 	$(GO) test -race ./...
+	cd tools/release && $(GO) test -race ./...
 
 # Its packages are a module of their own, so that nobody depends on Kubernetes' controllers.
 conformance: ## Compare the algorithm with the HPA controller's own code
@@ -54,6 +58,24 @@ e2e: ## Run against a real API server, HPA controller, KEDA and Redis
 chart-test: ## Render the chart, and install it into a real API server
 	cd test/chart && $(GO) test -tags e2e -v -count 1 -timeout $(E2E_TIMEOUT) .
 
+image: ## Write the container images into bin/image, for linux/amd64 and linux/arm64
+	@cd tools/release && $(GO) run ./image
+
+image-test: ## Build the images twice for every platform, and run them
+	$(GO) test -tags e2e -v -count 1 -timeout $(E2E_TIMEOUT) ./test/image -full
+
+sbom: ## Write an SBOM of each program into bin/sbom
+	@mkdir -p bin/sbom
+	@set -e; for program in scaler adapter; do \
+		CGO_ENABLED=0 $(RELEASE) cyclonedx-gomod app -json -licenses -std -main cmd/$$program -output bin/sbom/$$program.cdx.json .; \
+	done
+
+licenses: ## List the licences of all that is linked
+	cd tools/release && $(GO) run ./licenses
+
+vuln: ## Ask Go's vulnerability database about what the programs call
+	$(RELEASE) govulncheck -db $(VULNDB) ./cmd/scaler ./cmd/adapter
+
 cluster: ## Start what e2e runs against, with two scalers, until Ctrl-C
 	$(GO) run ./test/e2e/cmd/cluster
 
@@ -65,6 +87,8 @@ lint: ## Run the linters of .golangci.yml
 	$(LINT) run --build-tags e2e ./test/...
 	cd test/conformance && $(GO) tool -modfile=../../tools/go.mod golangci-lint run
 	cd test/chart && $(GO) tool -modfile=../../tools/go.mod golangci-lint run --build-tags e2e
+	cd tools/release && $(GO) tool -modfile=../go.mod golangci-lint run
+	$(RELEASE) actionlint
 
 fmt: ## Format the source
 	$(LINT) fmt
@@ -93,10 +117,12 @@ verify: ## Check formatting, vet, module files, generated files and linters, and
 	$(GO) vet -tags e2e ./test/...
 	cd test/conformance && $(GO) vet ./...
 	cd test/chart && $(GO) vet -tags e2e ./...
+	cd tools/release && $(GO) vet ./...
 	$(GO) mod tidy -diff
 	cd test/conformance && $(GO) mod tidy -diff
 	cd test/chart && $(GO) mod tidy -diff
 	cd test/chart/crds && $(GO) mod tidy -diff
 	cd tools && $(GO) mod tidy -diff
+	cd tools/release && $(GO) mod tidy -diff
 	$(GO) test -count 1 -run TestGeneratedIsCurrent ./pkg/apis/...
 	$(MAKE) lint
