@@ -200,48 +200,6 @@ func TestFlagsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestMetricsAreDocumented: operating.md names every metric of ours, and no other.
-func TestMetricsAreDocumented(t *testing.T) {
-	want := captures(`"(dashpot_[a-z_]*[a-z])"`, read(t, "../internal/process/metrics.go"))
-	for _, name := range captures(`gauge\("([a-z_]+)"`, read(t, "../internal/process/policies.go")) {
-		want = append(want, "dashpot_policy_"+name)
-	}
-	slices.Sort(want)
-	got := captures("(?m)^\\| `(dashpot_[a-z_]+)`", read(t, "operating.md"))
-	slices.Sort(got)
-	if len(want) == 0 || !slices.Equal(got, want) {
-		t.Errorf("operating.md names %v; the code has %v", got, want)
-	}
-}
-
-// TestLinks: every relative link in the documentation leads to a file.
-func TestLinks(t *testing.T) {
-	var files []string
-	for _, pattern := range []string{"*.md", "adr/*.md", "triggers/*.md", "../*.md"} {
-		found, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, found...)
-	}
-	checked := 0
-	for _, file := range files {
-		for _, link := range captures(`\]\(([^)\s]+)\)`, read(t, file)) {
-			if strings.Contains(link, "://") {
-				continue
-			}
-			checked++
-			path, _, _ := strings.Cut(link, "#")
-			if _, err := os.Stat(filepath.Join(filepath.Dir(file), path)); err != nil {
-				t.Errorf("%s: broken link: %v", file, err)
-			}
-		}
-	}
-	if checked == 0 {
-		t.Error("no links found")
-	}
-}
-
 // captures is what the pattern's group matched, in order.
 func captures(pattern, text string) []string {
 	var found []string

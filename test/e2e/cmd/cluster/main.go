@@ -1,6 +1,7 @@
 // Command cluster starts the control plane of the end-to-end tests with two
-// replicas of the scaler and keeps it until it is interrupted, to try things
-// by hand.
+// replicas of Dashpot and keeps it until it is interrupted, to try things by
+// hand: it is what the quickstarts in docs run on. A file of shell variables
+// says where everything is.
 package main
 
 import (
@@ -16,12 +17,13 @@ import (
 
 func main() {
 	var o options
-	pflag.StringVar(&o.example, "example", "examples/redis-list/stabilised.yaml", "manifest with a ScaledObject to apply; its scalerAddress is replaced")
-	pflag.IntVar(&o.scalers, "scalers", 2, "replicas of the scaler")
+	pflag.BoolVar(&o.withoutKEDA, "without-keda", false, "leave KEDA out, and run Dashpot's adapter in the place of its scaler")
+	pflag.IntVar(&o.replicas, "replicas", 2, "replicas of the scaler or the adapter")
 	pflag.DurationVar(&o.hpaSync, "hpa-sync", 15*time.Second, "period of the HPA controller; Kubernetes' default is 15s")
 	pflag.StringVar(&o.dir, "dir", "", "directory for logs and data, which is kept; by default a temporary one")
+	pflag.StringVar(&o.env, "env", "bin/cluster.env", "file to write, which tells a shell of the cluster and is removed at the end")
 	pflag.Parse()
-	o.scalerArgs = pflag.Args()
+	o.args = pflag.Args()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
