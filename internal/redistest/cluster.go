@@ -55,13 +55,17 @@ func StartCluster(tb testing.TB, opts ...Option) *Cluster {
 	return cluster
 }
 
+// AsClusterNode makes the server a node of a Cluster, alone until it meets another.
+func AsClusterNode() Option {
+	return WithArgs("--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
+}
+
 // LaunchCluster runs a cluster outside a test; Close ends it. opts gives the options of
 // node 0, 1 and 2.
 func LaunchCluster(opts func(node int) []Option) (*Cluster, error) {
-	enable := WithArgs("--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
 	cluster := &Cluster{}
 	for i := range clusterSize {
-		node, err := Launch(append([]Option{enable}, opts(i)...)...)
+		node, err := Launch(append([]Option{AsClusterNode()}, opts(i)...)...)
 		if err != nil {
 			cluster.Close()
 			return nil, err

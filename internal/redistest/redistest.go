@@ -53,6 +53,12 @@ func WithArgs(args ...string) Option {
 	return func(s *Server) { s.args = append(s.args, args...) }
 }
 
+// OnPort has the server listen on a port of the caller's, from child.FreePort, for those
+// who have to know it before the server runs.
+func OnPort(port int) Option {
+	return func(s *Server) { s.port = port }
+}
+
 // WithEnv adds variables, each NAME=value, to the server's environment, such as those
 // that give it another clock.
 func WithEnv(variables ...string) Option {

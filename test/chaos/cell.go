@@ -38,6 +38,11 @@ func (c cell) run(ctx context.Context, s *stage, f fault) (result, error) {
 		return result{}, err
 	}
 	defer p.close()
+	if f.prepare != nil {
+		if err := f.prepare(ctx, w); err != nil {
+			return result{}, fmt.Errorf("prepare %s: %w", f.name, err)
+		}
+	}
 	healed, length, err := p.play(ctx, w, f)
 	if err != nil {
 		return result{}, err

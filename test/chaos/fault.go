@@ -17,6 +17,8 @@ type fault struct {
 	blind bool
 	// variant is of the programs that it needs; empty if none.
 	variant string
+	// prepare is done before the script begins; nil if there is nothing to do.
+	prepare func(context.Context, *world) error
 	// inject returns what heals it.
 	inject func(context.Context, *world) (heal, error)
 }
@@ -46,7 +48,9 @@ func faults() []fault {
 		{name: "source hung", setups: once, blind: true, inject: hangSource},
 	}
 	list = append(list, redisFaults()...)
+	list = append(list, serverFaults()...)
 	list = append(list, linkFaults()...)
+	list = append(list, serverLinkFaults()...)
 	return append(list,
 		blindly(both("all replicas killed and FLUSHALL", everywhere, killAll, flushAll)),
 		with(nextLayout, both("rolling update and Redis restarted", everywhere, roll, restartRedis)),

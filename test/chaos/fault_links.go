@@ -14,6 +14,8 @@ type pair struct {
 	links  func(*world) []*link
 	// latency and jitter are in milliseconds.
 	latency, jitter int
+	// settles: it has healed when Redis' servers agree again.
+	settles bool
 }
 
 // linkFaults are three disturbances of every pair.
@@ -42,13 +44,17 @@ func linkFaults() []fault {
 	}
 	var list []fault
 	for _, p := range pairs {
-		list = append(list,
-			p.fault("cut", (*link).cut),
-			p.fault("slow", func(l *link) error { return l.slow(p.latency, p.jitter) }),
-			p.fault("half-open", (*link).halfOpen),
-		)
+		list = append(list, p.disturbances()...)
 	}
 	return list
+}
+
+func (p pair) disturbances() []fault {
+	return []fault{
+		p.fault("cut", (*link).cut),
+		p.fault("slow", func(l *link) error { return l.slow(p.latency, p.jitter) }),
+		p.fault("half-open", (*link).halfOpen),
+	}
 }
 
 // storeLinks are the ways to the primaries; with a single server to it.
@@ -63,22 +69,29 @@ func (w *world) storeLinks() []*link {
 	return all
 }
 
-func (p pair) fault(how string, disturb func(*link) error) fault {
+func (p pair) fault(how string, do func(*link) error) fault {
 	return fault{
 		name: fmt.Sprintf("%s: %s", p.name, how), setups: p.setups, blind: p.blind,
 		inject: func(_ context.Context, w *world) (heal, error) {
 			links := p.links(w)
-			var problems []error
-			for _, l := range links {
-				problems = append(problems, disturb(l))
-			}
 			return func(ctx context.Context) error {
-				var problems []error
-				for _, l := range links {
-					problems = append(problems, l.mend(ctx))
+				err := mend(links)
+				if err == nil && p.settles {
+					err = w.stores.settle(ctx)
 				}
-				return errors.Join(problems...)
-			}, errors.Join(problems...)
+				return err
+			}, disturb(links, do)
 		},
 	}
 }
+
+// disturb does something to all links.
+func disturb(links []*link, do func(*link) error) error {
+	var problems []error
+	for _, l := range links {
+		problems = append(problems, do(l))
+	}
+	return errors.Join(problems...)
+}
+
+func mend(links []*link) error { return disturb(links, (*link).mend) }

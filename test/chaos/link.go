@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -13,30 +12,27 @@ import (
 type link struct {
 	proxy *toxiproxy.Proxy
 	addr  string
-	added []string // the names of toxics
 }
 
 // newLink returns a link on a free port that leads to an address.
 func newLink(to string) (*link, error) {
-	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	l := &link{proxy: toxiproxy.NewProxy(server, to, "127.0.0.1:0", to)}
-	if err := l.proxy.Start(); err != nil {
+	l := &link{addr: "127.0.0.1:0"}
+	if err := l.open(to); err != nil {
 		return nil, fmt.Errorf("open a link to %s: %w", to, err)
 	}
 	l.addr = l.proxy.Listen
 	return l, nil
 }
 
-// lead makes the link lead to another address from now on: of a server that had to be told
-// of the link before it had one.
-func (l *link) lead(to string) {
-	l.proxy.Lock()
-	defer l.proxy.Unlock()
-	l.proxy.Upstream = to
+// open begins to listen at the link's address, undisturbed.
+func (l *link) open(to string) error {
+	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
+	l.proxy = toxiproxy.NewProxy(server, to, l.addr, to)
+	return l.proxy.Start()
 }
 
-// port is the one that it listens on.
-func (l *link) port() string { return l.addr[strings.LastIndex(l.addr, ":")+1:] }
+// portOf is that of an address.
+func portOf(addr string) string { return addr[strings.LastIndex(addr, ":")+1:] }
 
 func (l *link) close() { l.proxy.Stop() }
 
@@ -66,21 +62,15 @@ func (l *link) add(kind, stream, attributes string) error {
 	if _, err := l.proxy.Toxics.AddToxicJson(strings.NewReader(text)); err != nil {
 		return fmt.Errorf("disturb the link %s: %w", l.addr, err)
 	}
-	l.added = append(l.added, name)
 	return nil
 }
 
 // mend undoes all of that. Connections on which nothing arrived have lost data: they end,
-// as they would by TCP's own means when packets pass again.
-func (l *link) mend(ctx context.Context) error {
+// as they would by TCP's own means when packets pass again. The proxy is a new one, because
+// taking a disturbance out of one waits 5 s for each connection that ended with it.
+func (l *link) mend() error {
 	l.proxy.Stop()
-	for _, name := range l.added {
-		if err := l.proxy.Toxics.RemoveToxic(ctx, name); err != nil {
-			return fmt.Errorf("mend the link %s: %w", l.addr, err)
-		}
-	}
-	l.added = nil
-	if err := l.proxy.Start(); err != nil {
+	if err := l.open(l.proxy.Upstream); err != nil {
 		return fmt.Errorf("mend the link %s: %w", l.addr, err)
 	}
 	return nil

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/dashpot-project/dashpot/internal/redistest"
+	"github.com/dashpot-project/dashpot/internal/redistest/child"
 )
 
 // The set-ups of Redis.
@@ -28,23 +30,30 @@ const (
 	newPassword = "after"
 )
 
-// sentinelName is what Sentinels call the primary.
-const sentinelName = "dashpot"
+// busOffset is from the port of a Cluster's node to that of its bus.
+const busOffset = 10000
 
-// node is a server that keeps data, and the links by which it is reached: with a single
-// server one for each replica, else one that it announces as its own address.
+// maxServers is how many servers of data there may be: three, and one that is added.
+const maxServers = 4
+
+// node is a server of Redis, and the ways by which it is reached: with a single server a
+// link for each replica, else the door that it announces as its own address.
 type node struct {
 	*redistest.Server
 
-	links []*link
-	clock *redistest.Clock
+	port   int       // of a server with a door
+	door   *crossing // nil of a single server
+	bus    *crossing // what a Cluster's nodes tell each other; nil elsewhere
+	source string    // where it comes from when it calls others
+	links  []*link   // the replicas' ways
+	clock  *redistest.Clock
 }
 
 // stores is the Redis of a cell.
 type stores struct {
 	setup     string
 	nodes     []*node // with Sentinel, the first primary first
-	sentinels []*redistest.Server
+	sentinels []*node
 	closers   []func()
 }
 
@@ -73,13 +82,9 @@ func (s *stores) launch(options ...redistest.Option) (*redistest.Server, error) 
 	return server, err
 }
 
-// link adds a link to a node, which may have no address yet.
+// link adds a link to a node that runs.
 func (s *stores) link(n *node) error {
-	to := ""
-	if n.Server != nil {
-		to = n.Addr()
-	}
-	l, err := newLink(to)
+	l, err := newLink(n.Addr())
 	if err != nil {
 		return err
 	}
@@ -88,22 +93,57 @@ func (s *stores) link(n *node) error {
 	return nil
 }
 
-// newNode prepares a node with a clock and, if it announces one, a link.
-func (s *stores) newNode(dir string, announces bool) (*node, error) {
+// newNode prepares a server of data with a clock.
+func (s *stores) newNode(dir string) (*node, error) {
 	clock, err := redistest.NewClock(dir)
 	if err != nil {
 		return nil, err
 	}
-	n := &node{clock: clock}
+	n := &node{clock: clock, source: serverSource(len(s.nodes))}
 	s.nodes = append(s.nodes, n)
-	if announces {
-		err = s.link(n)
+	return n, nil
+}
+
+// newServerNode prepares one that announces its door, and that of its bus if it has one.
+func (s *stores) newServerNode(dir string, hasBus bool) (*node, error) {
+	n, err := s.newNode(dir)
+	if err == nil {
+		err = s.open(n)
+	}
+	if err == nil && hasBus {
+		n.bus, err = s.crossing(n.port + busOffset)
 	}
 	return n, err
 }
 
+// open gives a node a port and a door that leads there.
+func (s *stores) open(n *node) error {
+	var err error
+	if n.port, err = child.FreePort(); err != nil {
+		return err
+	}
+	if n.door, err = s.crossing(n.port); err != nil {
+		return err
+	}
+	n.links = []*link{n.door.from(ours)}
+	return nil
+}
+
+func (s *stores) crossing(port int) (*crossing, error) {
+	c, err := newCrossing(fmt.Sprintf("127.0.0.1:%d", port))
+	if err == nil {
+		s.closers = append(s.closers, c.close)
+	}
+	return c, err
+}
+
+// options are those of a server that has a door.
+func (n *node) options() []redistest.Option {
+	return []redistest.Option{redistest.OnPort(n.port), redistest.WithArgs("--bind-source-addr", n.source)}
+}
+
 func (s *stores) startSingle(dir string, replicas int) error {
-	n, err := s.newNode(dir, false)
+	n, err := s.newNode(dir)
 	if err != nil {
 		return err
 	}
@@ -118,86 +158,6 @@ func (s *stores) startSingle(dir string, replicas int) error {
 	return nil
 }
 
-func (s *stores) startSentinel(dir string, _ int) error {
-	for i := range 3 {
-		n, err := s.newNode(dir, true)
-		if err != nil {
-			return err
-		}
-		options := []redistest.Option{n.clock.Option(), redistest.WithArgs(
-			"--replica-announce-ip", "127.0.0.1", "--replica-announce-port", n.links[0].port())}
-		if i > 0 {
-			options = append(options, redistest.WithArgs("--replicaof", "127.0.0.1", s.nodes[0].links[0].port()))
-		}
-		if n.Server, err = s.launch(options...); err != nil {
-			return err
-		}
-		n.links[0].lead(n.Addr())
-	}
-	return s.watch()
-}
-
-// watch starts the Sentinels, and returns when each knows the replicas and the others.
-func (s *stores) watch() error {
-	for range 3 {
-		server, err := s.launch(redistest.AsSentinel(fmt.Sprintf(`sentinel monitor %[1]s 127.0.0.1 %[2]s 2
-sentinel down-after-milliseconds %[1]s 1000
-sentinel failover-timeout %[1]s 5000
-`, sentinelName, s.nodes[0].links[0].port())))
-		if err != nil {
-			return err
-		}
-		s.sentinels = append(s.sentinels, server)
-	}
-	deadline := time.Now().Add(time.Minute)
-	for _, server := range s.sentinels {
-		for {
-			known, err := s.known(server)
-			if err == nil && known {
-				break
-			}
-			if time.Now().After(deadline) {
-				return fmt.Errorf("the Sentinels do not know each other after a minute: %w", errors.Join(err))
-			}
-			time.Sleep(100 * time.Millisecond)
-		}
-	}
-	return nil
-}
-
-// known reports whether a Sentinel knows two replicas in sync and two other Sentinels.
-func (s *stores) known(server *redistest.Server) (bool, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	client := redis.NewSentinelClient(&redis.Options{Addr: server.Addr(), DisableIdentity: true})
-	defer client.Close() //nolint:errcheck // nothing is in flight
-	primary, err := client.Master(ctx, sentinelName).Result()
-	if err != nil {
-		return false, err
-	}
-	return primary["num-slaves"] == "2" && primary["num-other-sentinels"] == "2", nil
-}
-
-func (s *stores) startCluster(dir string, _ int) error {
-	var problem error
-	formed, err := redistest.LaunchCluster(func(int) []redistest.Option {
-		n, err := s.newNode(dir, true)
-		if problem = errors.Join(problem, err); problem != nil {
-			return nil
-		}
-		return []redistest.Option{n.clock.Option(), redistest.WithArgs("--cluster-announce-port", n.links[0].port())}
-	})
-	if err := errors.Join(err, problem); err != nil {
-		return err
-	}
-	s.closers = append(s.closers, formed.Close)
-	for i, server := range formed.Nodes {
-		s.nodes[i].Server = server
-		s.nodes[i].links[0].lead(server.Addr())
-	}
-	return nil
-}
-
 // url is the --redis-url of a replica.
 func (s *stores) url(replica int) string {
 	var hosts []string
@@ -205,13 +165,13 @@ func (s *stores) url(replica int) string {
 	case single:
 		return fmt.Sprintf("redis://:%s@%s", oldPassword, s.nodes[0].links[replica].addr)
 	case sentinel:
-		for _, server := range s.sentinels {
-			hosts = append(hosts, server.Addr())
+		for _, n := range s.sentinels {
+			hosts = append(hosts, n.links[replica].addr)
 		}
 		return fmt.Sprintf("redis-sentinel://:%s@%s?master=%s", oldPassword, strings.Join(hosts, ","), sentinelName)
 	}
 	for _, n := range s.nodes {
-		hosts = append(hosts, n.links[0].addr)
+		hosts = append(hosts, n.door.addr())
 	}
 	return fmt.Sprintf("redis-cluster://:%s@%s", oldPassword, strings.Join(hosts, ","))
 }
@@ -233,23 +193,109 @@ func (n *node) command(ctx context.Context, args ...any) error {
 	return n.on(ctx, func(ctx context.Context, client *redis.Client) error { return client.Do(ctx, args...).Err() })
 }
 
-// primaries are the nodes that take writes. Of a Cluster it is the one with the record of
-// the workload that KEDA scales.
+// role is what a server says of itself.
+type role struct {
+	primary bool
+	follows string // the port of its primary, if it is in sync with one
+}
+
+func (n *node) role(ctx context.Context) (role, error) {
+	var r role
+	err := n.on(ctx, func(ctx context.Context, client *redis.Client) error {
+		answer, err := client.Do(ctx, "ROLE").Slice()
+		if err == nil {
+			r = parseRole(answer)
+		}
+		return err
+	})
+	return r, err
+}
+
+// parseRole reads the answer to ROLE: master, …; or slave, its primary's host and port,
+// and connected once it is in sync.
+func parseRole(answer []any) role {
+	r := role{primary: answer[0] == "master"}
+	if len(answer) >= 4 && answer[0] == "slave" && answer[3] == "connected" {
+		r.follows = fmt.Sprint(answer[2])
+	}
+	return r
+}
+
+// primaries are the nodes that take writes.
 func (s *stores) primaries(ctx context.Context) ([]*node, error) {
 	var found []*node
 	for _, n := range s.nodes {
-		err := n.on(ctx, func(ctx context.Context, client *redis.Client) error {
-			role, err := client.Do(ctx, "ROLE").Slice()
-			if err == nil && role[0] == "master" {
-				found = append(found, n)
-			}
-			return err
-		})
+		r, err := n.role(ctx)
 		if err != nil {
 			return nil, err
 		}
+		if r.primary {
+			found = append(found, n)
+		}
 	}
 	return found, nil
+}
+
+// unsettled is an error unless all is as it was at the start, but for who is the primary:
+// as many primaries, everybody else in sync with one of them, and all who have a say in it
+// agreed.
+func (s *stores) unsettled(ctx context.Context) error {
+	primaries, err := s.primaries(ctx)
+	if err != nil {
+		return err
+	}
+	if len(primaries) != s.primaryCount() {
+		return fmt.Errorf("%d servers are primaries, not %d", len(primaries), s.primaryCount())
+	}
+	for _, n := range s.nodes {
+		r, err := n.role(ctx)
+		if err != nil {
+			return err
+		}
+		follows := func(primary *node) bool { return r.follows == primary.door.port() }
+		if !r.primary && !slices.ContainsFunc(primaries, follows) {
+			return fmt.Errorf("%s is in sync with no primary", n.Addr())
+		}
+		if s.setup == cluster3 {
+			if err := s.wellInCluster(ctx, n, primaries); err != nil {
+				return err
+			}
+		}
+	}
+	for _, n := range s.sentinels {
+		if err := n.names(ctx, primaries[0]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// primaryCount is how many primaries there should be.
+func (s *stores) primaryCount() int {
+	if s.setup == cluster3 {
+		return 3
+	}
+	return 1
+}
+
+// settle returns when all is as it was at the start.
+func (s *stores) settle(ctx context.Context) error { return await(ctx, s.unsettled) }
+
+// await repeats an attempt until it succeeds, for a minute at most.
+func await(ctx context.Context, attempt func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		err := attempt(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w; last: %w", ctx.Err(), err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // owner is the node that the record of KEDA's workload is on.
@@ -259,18 +305,41 @@ func (s *stores) owner(ctx context.Context) (*node, error) {
 		return nil, err
 	}
 	for _, n := range all {
-		holds := false
-		err := n.on(ctx, func(ctx context.Context, client *redis.Client) error {
-			keys, err := client.Keys(ctx, "dashpot:*ScaledObject*").Result()
-			holds = len(keys) > 0
-			return err
-		})
+		version, err := n.version(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if holds {
+		if version != "" {
 			return n, nil
 		}
 	}
 	return nil, errors.New("no Redis has the record")
+}
+
+// version is that of the record of KEDA's workload, another one after each write; empty if
+// the node has no record.
+func (n *node) version(ctx context.Context) (version string, err error) {
+	err = n.on(ctx, func(ctx context.Context, client *redis.Client) error {
+		keys, err := client.Keys(ctx, "dashpot:*ScaledObject*").Result()
+		if err == nil && len(keys) > 0 {
+			version, err = client.HGet(ctx, keys[0], "version").Result()
+		}
+		return err
+	})
+	return version, err
+}
+
+// written returns when the record has been written to a node once more.
+func (n *node) written(ctx context.Context) error {
+	before, err := n.version(ctx)
+	if err != nil {
+		return err
+	}
+	return await(ctx, func(ctx context.Context) error {
+		version, err := n.version(ctx)
+		if err == nil && version == before {
+			err = fmt.Errorf("nobody writes to %s", n.Addr())
+		}
+		return err
+	})
 }
