@@ -3,8 +3,8 @@
 #	docker build --target scaler .
 #	docker build --target adapter --platform linux/arm64 .
 #
-# The published images come from `make image` instead, with the same programs to the byte;
-# docs/adr/0011 says why. The context is the whole checkout with .git, by which the go
+# The published images come from `make image` instead, with the same programs, to the byte
+# with the same Go; docs/adr/0011 says why. The context is the whole checkout with .git, by which the go
 # command stamps the version.
 ARG BUILDER=docker.io/library/golang:1.26
 ARG BASE=gcr.io/distroless/static-debian12:nonroot

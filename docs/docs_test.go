@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dashpot-project/dashpot/pkg/egress"
 	"github.com/dashpot-project/dashpot/pkg/metadata"
 	"github.com/dashpot-project/dashpot/pkg/policy"
 	"github.com/dashpot-project/dashpot/pkg/source"
@@ -73,7 +74,7 @@ func without(keys, others []metadata.Key) []metadata.Key {
 
 func newTypes(t *testing.T) *source.Table {
 	t.Helper()
-	types := source.New(source.Options{})
+	types := source.New(source.Options{Addresses: egress.Everywhere()})
 	t.Cleanup(types.Close)
 	return types
 }

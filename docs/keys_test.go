@@ -26,7 +26,7 @@ var others = map[string][]string{
 	"a delegates file's":   {"certFile", "keyFile", "tokenFile", "groupVersion"},
 	"Helm's":               {"appVersion"},
 	"prometheus-adapter's": {"externalRules"},
-	"Prometheus'":          {"honorLabels"},
+	"Prometheus'":          {"honorLabels", "insecureSkipVerify"},
 	"this repository's":    {"growStack", "testTwins"},
 	"a misspelling":        {"listLenght"},
 }

@@ -50,6 +50,9 @@ func TestPrometheusAnswers(t *testing.T) {
 		}
 		fmt.Fprintf(&rows, "  | %s | %s | %s |\n", answer.name, ignored, strict)
 	}
+	if !strings.Contains(rows.String(), "| `41.5` | 41.5 | the same |") { // whatever the page says
+		t.Fatalf("a sample of 41.5 is not read as that:\n%s", &rows)
+	}
 	checkBlocks(t, "triggers/prometheus.md", map[string]string{"answers prometheus": rows.String()})
 }
 

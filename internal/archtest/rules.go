@@ -32,6 +32,7 @@ func Rules() []Rule {
 		scaling   = "pkg/scaling"
 		metadata  = "pkg/metadata"
 		egress    = "pkg/egress"
+		recent    = "pkg/recent"
 		apis      = "pkg/apis/v1alpha1"
 		redis     = "github.com/redis/go-redis/v9"
 		keda      = "github.com/kedacore/keda/v2"
@@ -42,19 +43,20 @@ func Rules() []Rule {
 		{Package: scaling, Imports: []string{algorithm, "pkg/activation"}, Pure: "step*.go"},
 		{Package: metadata},
 		{Package: egress},
+		{Package: recent},
 		{
 			Package: "pkg/policy", Imports: []string{scaling, algorithm, metadata},
 			Outside: []string{"sigs.k8s.io/yaml", "k8s.io/apimachinery/pkg/api/resource"},
 		},
 		{
-			Package: "pkg/source", Imports: []string{scaling, algorithm, metadata, egress},
+			Package: "pkg/source", Imports: []string{scaling, algorithm, metadata, egress, recent},
 			Outside: []string{
 				redis, "github.com/robfig/cron/v3", "github.com/tidwall/gjson", "go.yaml.in/yaml/v3", "github.com/prometheus/common", "github.com/prometheus/client_model",
 				"sigs.k8s.io/yaml", "k8s.io/apimachinery",
 			},
 		},
 		{Package: "pkg/delegate", Outside: []string{"k8s.io", "sigs.k8s.io/yaml"}},
-		{Package: "pkg/store/*", Imports: []string{scaling, algorithm}, Outside: []string{redis}},
+		{Package: "pkg/store/*", Imports: []string{scaling, algorithm, recent}, Outside: []string{redis}},
 		{Package: apis, Outside: []string{"k8s.io/apimachinery"}},
 		{Package: "pkg/cluster", Imports: []string{scaling, algorithm, apis}, Outside: []string{"k8s.io"}},
 		{Package: "pkg/watch", Imports: []string{scaling}},

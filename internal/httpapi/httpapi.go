@@ -218,7 +218,7 @@ func (a *api) pokeObject(r *http.Request) (int, any, error) {
 }
 
 func unknown(namespace, name string) error {
-	return problem{http.StatusNotFound, fmt.Errorf("no policy of %s/%s has been asked for here in the last hour", namespace, name)}
+	return problem{http.StatusNotFound, fmt.Errorf("no policy of %s/%s has been asked for here lately", namespace, name)}
 }
 
 // objectName is what Kubernetes accepts as the name of a custom resource, and more

@@ -131,6 +131,11 @@ func (f *Flags) Read(args []string, getenv func(string) string) error {
 	if o.Delegates, err = delegate.NewPlan(f.delegates, f.delegatesFile); err != nil {
 		f.problems = append(f.problems, err)
 	}
+	for _, flag := range []string{"allow-address", "deny-address"} { // such as from a variable that is not set
+		if entries, _ := f.GetStringSlice(flag); f.Changed(flag) && len(entries) == 0 {
+			f.Problem("--%s is empty; leave it out for no entries", flag)
+		}
+	}
 	if o.Addresses, err = egress.Parse(f.allow, f.deny); err != nil {
 		f.problems = append(f.problems, err)
 	}

@@ -55,6 +55,20 @@ func TestDelegateFlagsThatMakeNoSense(t *testing.T) {
 	}
 }
 
+// A rule that is empty, as by a variable that is not set, is no rule that was meant.
+func TestEmptyAddresses(t *testing.T) {
+	for _, flag := range []string{"--allow-address", "--deny-address"} {
+		var o Options
+		flags := NewFlags("test", "", &o, &bytes.Buffer{})
+		if err := flags.Read([]string{flag + "="}, none); err != nil {
+			t.Fatal(err)
+		}
+		if err := flags.Err(); err == nil || !strings.Contains(err.Error(), flag+" is empty") {
+			t.Errorf("%s=: %v", flag, err)
+		}
+	}
+}
+
 // Delegates get the cluster's credentials; what is wrong with those is not passed over.
 func TestDelegatesAndTheKubeconfig(t *testing.T) {
 	o := Options{Kubeconfig: "/no/such/kubeconfig"}

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -41,7 +40,7 @@ func TestNamesOfOneThatDoesNotAnswer(t *testing.T) {
 	handler := resources("queue")
 	a := serving(t, func(w http.ResponseWriter, r *http.Request) { handler(w, r) })
 	b := serving(t, resources("requests"))
-	set := connected(t, nil, Config{Name: "a", URL: a.URL, Timeout: 200 * time.Millisecond}, Config{Name: "b", URL: b.URL})
+	set := connected(t, nil, Config{Name: "a", URL: a.URL, Timeout: mostTimeout}, Config{Name: "b", URL: b.URL})
 	want := []string{"queue", "requests"}
 	for _, next := range []http.HandlerFunc{
 		resources("queue"), saying(500, "broken"), saying(200, "garbage"),

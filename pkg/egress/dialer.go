@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -34,14 +36,19 @@ func (d Dialer) DialContext(ctx context.Context, network, address string) (net.C
 }
 
 // CheckBehindProxy is for a host that a proxy dials. What its name leads to only the proxy
-// knows: it is looked up here too, and if that fails, the name alone is checked.
+// knows. It is looked up here too; if that fails, the name alone is checked, unless only what
+// is allowed may be dialled. A proxy may read 2852039166 or letters of another width as an
+// address, so no host may be written so.
 func (d Dialer) CheckBehindProxy(ctx context.Context, host string) error {
 	if err := d.Rules.checkName(host); err != nil {
 		return err
 	}
+	if !plain(host) {
+		return denied("hosts that are neither a plain name nor an address are denied to triggers behind a proxy")
+	}
 	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host) // of an address it is that
 	if err != nil {
-		return nil //nolint:nilerr // no address, no objection
+		return d.Rules.checkUnknown(host)
 	}
 	for _, addr := range addrs {
 		if err := d.Rules.Check(host, addr); err != nil {
@@ -49,4 +56,16 @@ func (d Dialer) CheckBehindProxy(ctx context.Context, host string) error {
 		}
 	}
 	return nil
+}
+
+// plain reports whether everybody takes a host for the same: an address as netip writes it,
+// or a name in ASCII whose last label is no number.
+func plain(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	name := normal(host)
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	_, err := strconv.ParseUint(last, 0, 64)
+	return legalPattern(name) && !strings.Contains(name, "*") && err != nil && !strings.HasPrefix(last, "0x")
 }

@@ -73,11 +73,25 @@ func TestCheckBehindProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	only, err := egress.Parse([]string{"10.0.0.0/8", "*.shop.invalid"}, []string{"*"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		rules  *egress.Rules
 		host   string
 		denied bool
 	}{
+		{nil, "2852039166", true}, // 169.254.169.254, to who reads numbers
+		{nil, "0xa9fea9fe", true},
+		{nil, "169.254.43518", true},
+		{nil, "127.1.", true},
+		{nil, "169。254。169。254", true},
+		{nil, "１６９.254.169.254", true},
+		{nil, "0x7f.1.invalid", false}, // a name, if a strange one
+		{only, "nobody.invalid", true},
+		{only, "queue.shop.invalid", false},
+		{only, "10.1.2.3", false},
 		{nil, "169.254.169.254", true},
 		{nil, "localhost", true},
 		{nil, "::ffff:127.0.0.1", true},

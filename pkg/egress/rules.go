@@ -47,6 +47,8 @@ var builtIn = []struct {
 	{netip.MustParsePrefix("fd20:ce::/32"), "metadata of Google Cloud"},
 	{netip.MustParsePrefix("100.100.100.200/32"), "metadata of Alibaba Cloud"},
 	{netip.MustParsePrefix("192.0.0.192/32"), "metadata of Oracle Cloud"},
+	{netip.MustParsePrefix("fd00:c1::/32"), "metadata of Oracle Cloud"},
+	{netip.MustParsePrefix("fd00:42::/32"), "metadata of Scaleway"},
 	{netip.MustParsePrefix("168.63.129.16/32"), "metadata of Azure"},
 }
 
@@ -147,6 +149,19 @@ func (r *Rules) checkName(host string) error {
 		return denied("names like %s are denied to triggers by --deny-address", pattern)
 	}
 	return nil
+}
+
+// checkUnknown is about a name whose addresses nobody here knows.
+func (r *Rules) checkUnknown(host string) error {
+	if r == nil || r.allowed.name(host) != "" {
+		return nil
+	}
+	for _, network := range everything() {
+		if !slices.Contains(r.denied.networks, network) {
+			return nil
+		}
+	}
+	return denied("all that is not allowed is denied to triggers by --deny-address, and the name cannot be looked up")
 }
 
 // checkForm is about one form of an address that no flag allows.

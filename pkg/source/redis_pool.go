@@ -5,19 +5,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 	"unique"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/dashpot-project/dashpot/pkg/egress"
+	"github.com/dashpot-project/dashpot/pkg/recent"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
 
 // neverSeen tells a queue whose name is misspelled from one that is empty: both have
 // length 0.
 const neverSeen = "this key has not existed since this replica began to read it; is its name right?"
+
+// existedFor is how long a key that was seen is remembered after the last read of it. Lists
+// come and go by the thousand, and KEDA polls every 30 s.
+const existedFor = 5 * time.Minute
 
 // redisPool keeps one client per server.
 type redisPool struct {
@@ -29,15 +33,13 @@ type redisPool struct {
 type redisClient struct {
 	conn    redis.UniversalClient
 	breaker breaker
-
-	mu      sync.Mutex
-	existed map[redisQuery]bool // queries whose key has been seen
+	existed *recent.Map[redisQuery, struct{}] // queries whose key has been seen
 }
 
 func newRedisPool(timeout, idle time.Duration, dialer egress.Dialer) *redisPool {
 	return &redisPool{timeout: timeout, servers: newPool(idle,
 		func(server unique.Handle[redisServer]) (*redisClient, error) {
-			return &redisClient{conn: server.Value().connect(timeout, dialer), existed: map[redisQuery]bool{}}, nil
+			return &redisClient{conn: server.Value().connect(timeout, dialer), existed: recent.New[redisQuery, struct{}](existedFor)}, nil
 		},
 		func(c *redisClient) { _ = c.conn.Close() }, // there is nothing that could be lost
 	)}
@@ -113,8 +115,6 @@ func unreachable(err error) bool {
 }
 
 func (c *redisClient) outcomes(queries []redisQuery, answers []answer) []scaling.Outcome {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	outcomes := make([]scaling.Outcome, len(queries))
 	for i, a := range answers {
 		switch {
@@ -122,9 +122,11 @@ func (c *redisClient) outcomes(queries []redisQuery, answers []answer) []scaling
 			outcomes[i].Err = fmt.Errorf("%s: %w", queries[i], a.err)
 		case a.number != absent:
 			outcomes[i].Value = float64(a.number)
-			c.existed[queries[i]] = true
-		case !c.existed[queries[i]]:
-			outcomes[i].Note = neverSeen
+			c.existed.Put(queries[i], struct{}{})
+		default:
+			if _, existed := c.existed.Get(queries[i]); !existed {
+				outcomes[i].Note = neverSeen
+			}
 		}
 	}
 	return outcomes

@@ -7,11 +7,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/dashpot-project/dashpot/internal/redistest"
+	"github.com/dashpot-project/dashpot/pkg/recent"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
 
@@ -312,3 +314,29 @@ type foreign struct{}
 
 func (foreign) Server() string { return "elsewhere" }
 func (foreign) String() string { return "foreign" }
+
+// An empty list of which KEDA asks is known to be one for as long as it asks, and for no
+// longer: lists come and go.
+func TestKeysThatExistedAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &redisClient{existed: recent.New[redisQuery, struct{}](existedFor)}
+		jobs, mails := redisQuery{key: "jobs"}, redisQuery{key: "mails"}
+		note := func(q redisQuery, number int64) string {
+			return c.outcomes([]redisQuery{q}, []answer{{number: number}})[0].Note
+		}
+		if note(jobs, absent) == "" {
+			t.Error("no note on a key that was never there")
+		}
+		note(jobs, 3)
+		note(mails, 3)
+		for range 20 {
+			time.Sleep(time.Minute)
+			if got := note(jobs, absent); got != "" {
+				t.Fatalf("noted of a list that is empty: %s", got)
+			}
+		}
+		if note(mails, absent) == "" {
+			t.Error("a key of which nobody asked for 20 minutes is remembered")
+		}
+	})
+}

@@ -283,7 +283,7 @@ func (s *stores) settle(ctx context.Context) error { return await(ctx, s.unsettl
 
 // await repeats an attempt until it succeeds, for a minute at most.
 func await(ctx context.Context, attempt func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	for {
 		err := attempt(ctx)

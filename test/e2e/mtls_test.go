@@ -71,7 +71,7 @@ func (p *tlsPair) update(t *testing.T, server certtest.Pair, clients []byte) {
 	p.updates++
 	for i := range 2 {
 		taken := 0
-		for deadline := time.Now().Add(time.Minute); taken < p.updates; time.Sleep(200 * time.Millisecond) {
+		for deadline := time.Now().Add(kedaLimit); taken < p.updates; time.Sleep(200 * time.Millisecond) {
 			log, err := env.cluster.Logs(p.LogName(i))
 			if err != nil || time.Now().After(deadline) {
 				t.Fatalf("replica %d has taken up %d of %d changes, error %v", i, taken, p.updates, err)
@@ -169,7 +169,7 @@ func testMutualTLS(t *testing.T) {
 	r := right.Record()
 	right.Steady(r, 5*time.Second, 0) // past KEDA's first poll
 	right.Queue("jobs", 20)
-	right.Await(4, 2*time.Minute)
+	right.Await(4, kedaLimit)
 	right.Expect(r, 0, 1, 4)
 
 	for _, test := range []struct {
@@ -198,7 +198,7 @@ func (w *workload) awaitRefusal(name, why string) {
 	w.T.Helper()
 	keda := kedaSide{w.T, w.Namespace}
 	ready, said := metav1.ConditionStatus(""), false
-	for deadline := time.Now().Add(time.Minute); ready != metav1.ConditionFalse || !said; time.Sleep(500 * time.Millisecond) {
+	for deadline := time.Now().Add(kedaLimit); ready != metav1.ConditionFalse || !said; time.Sleep(500 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.T.Fatalf("%s: the condition Ready is %q; that %q was said: %v", name, ready, why, said)
 		}
@@ -244,11 +244,11 @@ func testRotation(t *testing.T) {
 	r := rotation{t, former, latter, p, newWorkload(t, p.pair, 0), newWorkload(t, p.pair, 0), newWorkload(t, p.pair, 0)}
 	r.awake.Queue("jobs", 20)
 	r.apply(both, formerKEDA, tenMinutes)
-	r.awake.Await(4, 2*time.Minute)
+	r.awake.Await(4, kedaLimit)
 
 	conn := mutualConn(p.GRPCAddr(0), r.trusting(formerKEDA))
 	t.Cleanup(func() { _ = conn.Close() })
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*kedaLimit)
 	defer cancel()
 	stream, err := pb.NewExternalScalerClient(conn).StreamIsActive(ctx, r.alone.reference())
 	if err != nil {
@@ -265,14 +265,14 @@ func testRotation(t *testing.T) {
 	}
 	shown.Store(r.trusting(latterKEDA)) // and the clients'
 	r.apply(both, latterKEDA, tenMinutes+1)
-	time.Sleep(5 * time.Second)
+	time.Sleep(20 * time.Second)          // KEDA has read its Secrets by then
 	p.update(t, latterServer, latter.PEM) // 3. the former authority is known no more
 	time.Sleep(5 * time.Second)
 	end()
 
 	r.refused(r.trusting(formerKEDA))
 	r.asleep.Queue("jobs", 1)
-	r.asleep.Await(1, time.Minute)
+	r.asleep.Await(1, kedaLimit)
 	r.alone.Queue("jobs", 1)
 	if event, err := stream.Recv(); err != nil || !event.GetResult() { // on a connection of the former certificate
 		t.Errorf("the stream that was open throughout says %v, error %v; want a wake-up", event, err)

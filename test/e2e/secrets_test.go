@@ -49,7 +49,7 @@ func testPlantedSecrets(t *testing.T) {
 func (w *workload) told(reason string) string {
 	w.T.Helper()
 	var all string
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(500 * time.Millisecond) {
+	for deadline := time.Now().Add(kedaLimit); time.Now().Before(deadline); time.Sleep(500 * time.Millisecond) {
 		events, err := env.cluster.Events(w.T.Context(), w.Namespace, "ScaledObject", scenario.Worker)
 		if err != nil {
 			w.T.Fatal(err)

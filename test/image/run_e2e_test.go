@@ -7,9 +7,9 @@ import (
 	"context"
 	"encoding/json"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -107,14 +107,17 @@ func testScaler(t *testing.T, c container) {
 	if err != nil || health.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 		t.Errorf("health is %v, %v; want SERVING", health, err)
 	}
-	if value := ask(ctx, t, conn, server.Addr()); value != 3 {
-		t.Errorf("a queue of 3 is %v", value)
+	for value := 0.0; value != 3; value = ask(ctx, t, conn, server.Addr()) { // on a busy machine the first answer may be late
+		if ctx.Err() != nil {
+			t.Fatalf("a queue of 3 is %v", value)
+		}
 	}
 	if keys, err := jobs.Keys(ctx, "dashpot:*").Result(); err != nil || len(keys) == 0 {
 		t.Errorf("Redis has the records %q, %v; want one", keys, err)
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+	end := asRoot("kill", "-TERM", strconv.Itoa(cmd.Process.Pid)) // sudo passes it on
+	if out, err := exec.CommandContext(ctx, end[0], end[1:]...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", end, err, out)
 	}
 	select {
 	case err := <-ended:
@@ -139,7 +142,8 @@ func ask(ctx context.Context, t *testing.T, conn *grpc.ClientConn, address strin
 	}
 	metrics, err := client.GetMetrics(ctx, &pb.GetMetricsRequest{ScaledObjectRef: ref, MetricName: spec.GetMetricSpecs()[0].GetMetricName()})
 	if err != nil {
-		t.Fatal(err)
+		t.Log(err)
+		return 0
 	}
 	return metrics.GetMetricValues()[0].GetMetricValueFloat()
 }

@@ -1,10 +1,8 @@
 package redisstore
 
 import (
-	"fmt"
 	"reflect"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/dashpot-project/dashpot/internal/redistest"
@@ -47,7 +45,7 @@ func TestAKnownRecordIsNotSentAgain(t *testing.T) {
 				}
 				version = loaded.Version
 			}
-			if kept := store.decoded.get(store.redisKey(jobs)); kept.version != version {
+			if kept, _ := store.decoded.Get(store.redisKey(jobs)); kept.version != version {
 				t.Errorf("swap %d: the %s has kept version %q of %q", i, name, kept.version, version)
 			}
 		}
@@ -68,25 +66,4 @@ func TestAKnownRecordIsNotSentAgain(t *testing.T) {
 	if loaded := load(t, reader); loaded.Found || loaded.Version != "" {
 		t.Errorf("loaded %+v of a key that is gone", loaded)
 	}
-}
-
-func TestDecodedForgetsWhatNobodyAsksFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var d decoded
-		for i := range 10 {
-			d.put(fmt.Sprint(i), versioned{version: "v"})
-		}
-		for range 4 {
-			time.Sleep(generation)
-			if d.get("0").version != "v" {
-				t.Fatal("forgotten although it was asked for")
-			}
-		}
-		if n := len(d.recent) + len(d.older); n != 2 {
-			t.Errorf("%d entries are kept, want that which was asked for in two generations", n)
-		}
-		if d.get("1").version != "" {
-			t.Error("kept although nobody asked")
-		}
-	})
 }

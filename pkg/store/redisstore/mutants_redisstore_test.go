@@ -194,39 +194,15 @@ func TestEveryClientHasABreaker(t *testing.T) {
 	}
 }
 
-// What is kept of a key is let go of after two minutes without a question, at four at the
-// latest.
-func TestGenerations(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := &decoded{}
-		d.put("jobs", versioned{version: "v"})
-		for _, step := range []struct {
-			after         time.Duration
-			recent, older int
-		}{
-			{2*time.Minute - 1, 1, 0},
-			{1, 0, 1},
-			{2*time.Minute - 1, 0, 1},
-			{1, 0, 0},
-		} {
-			time.Sleep(step.after)
-			d.get("another")
-			if len(d.recent) != step.recent || len(d.older) != step.older {
-				t.Errorf("after another %v: %d and %d kept, want %d and %d", step.after, len(d.recent), len(d.older), step.recent, step.older)
-			}
-		}
-	})
-}
-
 // A process keeps what it has stored, and nothing of what was refused.
 func TestAStoreKeepsWhatItSwapped(t *testing.T) {
 	store := open(t, "redis://"+miniredis.RunT(t).Addr(), patient)
 	mustIncrement(t, store, 1)
-	kept := store.decoded.get(store.redisKey(jobs))
+	kept, _ := store.decoded.Get(store.redisKey(jobs))
 	if swapped, err := store.Swap(t.Context(), jobs, "stale", scaling.Record{Served: 9}, time.Hour); err != nil || swapped {
 		t.Fatal(swapped, err)
 	}
-	if after := store.decoded.get(store.redisKey(jobs)); kept.record.Served != 1 || after.version != kept.version {
+	if after, _ := store.decoded.Get(store.redisKey(jobs)); kept.record.Served != 1 || after.version != kept.version {
 		t.Errorf("kept %+v, and after a refused swap %+v", kept, after)
 	}
 	if _, err := store.Swap(t.Context(), jobs, kept.version, scaling.Record{Readings: []scaling.Reading{{Value: math.NaN()}}}, time.Hour); err == nil {

@@ -27,6 +27,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/dashpot-project/dashpot/pkg/recent"
 	"github.com/dashpot-project/dashpot/pkg/scaling"
 )
 
@@ -47,7 +48,7 @@ type Store struct {
 	client   redis.UniversalClient
 	instance string
 	timeout  time.Duration
-	decoded  decoded
+	decoded  *decoded
 }
 
 // errSlow is the cause of an operation's end when its own deadline passed, and not
@@ -83,7 +84,10 @@ func Open(url string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{client: target.connect(), instance: o.Instance, timeout: o.Timeout}, nil
+	return &Store{
+		client: target.connect(), instance: o.Instance, timeout: o.Timeout,
+		decoded: recent.New[string, versioned](decodedFor),
+	}, nil
 }
 
 // Close closes all connections. A running Subscribe then fails to reconnect until
@@ -105,7 +109,7 @@ func (s *Store) Ready(ctx context.Context) error {
 // key expires.
 func (s *Store) Load(ctx context.Context, key scaling.Key) (scaling.Loaded, error) {
 	name := s.redisKey(key)
-	known := s.decoded.get(name)
+	known, _ := s.decoded.Get(name)
 	var loaded scaling.Loaded
 	err := within(ctx, s.timeout, func(ctx context.Context) error {
 		reply, err := loadScript.run(ctx, s.client, name, string(known.version))
@@ -118,7 +122,7 @@ func (s *Store) Load(ctx context.Context, key scaling.Key) (scaling.Loaded, erro
 		return scaling.Loaded{}, fmt.Errorf("load %s: %w", key, err)
 	}
 	if loaded.Found && loaded.Version != known.version {
-		s.decoded.put(name, versioned{loaded.Version, loaded.Record})
+		s.decoded.Put(name, versioned{loaded.Version, loaded.Record})
 	}
 	return loaded, nil
 }
@@ -144,7 +148,7 @@ func (s *Store) Swap(ctx context.Context, key scaling.Key, version scaling.Versi
 		return false, fmt.Errorf("swap %s: %w", key, err)
 	}
 	if swapped {
-		s.decoded.put(name, stored)
+		s.decoded.Put(name, stored)
 	}
 	return swapped, nil
 }
