@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -66,6 +67,36 @@ func TestTable(t *testing.T) {
 		if faultsOf(results, []cell{bad}) == nil {
 			t.Errorf("%v: no error", bad)
 		}
+	}
+}
+
+// TestEveryCellHasAGoodResult: the committed results have each fault in each set-up that it
+// applies to, with two scripts, and the page has what they say.
+func TestEveryCellHasAGoodResult(t *testing.T) {
+	results, err := readResults("results.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := plan("", "", "1,2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := faultsOf(results, all); err != nil {
+		t.Error(err)
+	}
+	known := map[cell]bool{}
+	for _, r := range results {
+		if known[r.cell] || !slices.Contains(all, r.cell) {
+			t.Errorf("%v: a result twice, or of a fault that there is no more", r.cell)
+		}
+		known[r.cell] = true
+	}
+	page, err := os.ReadFile("../../docs/failures.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), tableBegin+"\n"+markdownTable(results)+"\n"+tableEnd) {
+		t.Error("docs/failures.md has another table than the results make: go run ./test/chaos -write")
 	}
 }
 
