@@ -62,3 +62,19 @@ func heap() int64 {
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
+
+// A namespace may have one policy, and then no other.
+func TestOnePolicyPerNamespace(t *testing.T) {
+	m := newMemory(10, 1, time.Hour)
+	name := func(namespace, record string) policyName { return policyName{Ref{Namespace: namespace}, record} }
+	m.decided(Decision{Key: Key{Ref: Ref{Namespace: "shop"}, Record: "jobs"}})
+	if err := m.admit(name("shop", "jobs")); err != nil {
+		t.Errorf("the one that it has: %v", err)
+	}
+	if err := m.admit(name("shop", "mails")); err == nil {
+		t.Error("another of the same namespace is let in")
+	}
+	if err := m.admit(name("bank", "mails")); err != nil {
+		t.Errorf("another namespace's: %v", err)
+	}
+}

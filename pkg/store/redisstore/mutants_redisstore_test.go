@@ -194,6 +194,29 @@ func TestEveryClientHasABreaker(t *testing.T) {
 	}
 }
 
+// What is kept of a key is let go of after two minutes without a question, at four at the
+// latest.
+func TestRecordsAreKeptForMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, err := Open("redis://nowhere.invalid", Options{Instance: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		store.decoded.Put("jobs", versioned{version: "v"})
+		for _, step := range []struct {
+			after time.Duration
+			kept  int
+		}{{2*time.Minute - 1, 1}, {1, 1}, {2*time.Minute - 1, 1}, {1, 0}} {
+			time.Sleep(step.after)
+			store.decoded.Get("another")
+			if n := store.decoded.Len(); n != step.kept {
+				t.Errorf("after another %v: %d kept, want %d", step.after, n, step.kept)
+			}
+		}
+	})
+}
+
 // A process keeps what it has stored, and nothing of what was refused.
 func TestAStoreKeepsWhatItSwapped(t *testing.T) {
 	store := open(t, "redis://"+miniredis.RunT(t).Addr(), patient)
