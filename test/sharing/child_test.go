@@ -117,7 +117,7 @@ type witnessedStore struct {
 
 func (s witnessedStore) Swap(ctx context.Context, key scaling.Key, v scaling.Version, next scaling.Record, ttl time.Duration) (bool, error) {
 	swapped, err := s.Store.Swap(ctx, key, v, next, ttl)
-	if swapped {
+	if swapped || err != nil { // what was not answered in time may have been stored
 		record, encodeErr := scaling.MarshalRecord(next)
 		if encodeErr != nil {
 			return swapped, encodeErr
