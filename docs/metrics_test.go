@@ -109,7 +109,7 @@ func scraped(t *testing.T) []metric {
 	m := process.NewMetrics()
 	m.RPC("GetMetrics", codes.OK, 0)
 	m.Served("", 200, 0)
-	m.Decided(scaling.Decision{Mode: scaling.Stabilised})
+	m.Decided(&scaling.Decision{Mode: scaling.Stabilised})
 	m.Source(noSource{}).Read(t.Context(), nil)
 	if _, err := m.Store(memstore.New()).Load(t.Context(), scaling.Key{}); err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ func TestParseDefaults(t *testing.T) {
 	got, err := parse(nil, environment(map[string]string{"POD_NAMESPACE": "dashpot"}), &bytes.Buffer{})
 	want := options{
 		Options:      process.Options{HTTPAddress: ":8080", LogLevel: slog.LevelInfo, LogFormat: "text", Decisions: httpapi.Local, TLS: process.TLSOptions{MinVersion: tls.VersionTLS13}, MaxPolicies: 200_000, ForgetAfter: time.Hour},
-		httpsAddress: ":6443", apiGroup: "external.metrics.k8s.io", namespace: "dashpot",
+		httpsAddress: ":6443", apiGroup: "external.metrics.k8s.io", namespace: "dashpot", leaseName: "dashpot-adapter",
 	}
 	if err != nil || got != want {
 		t.Errorf("got %+v, error %v; want %+v", got, err, want)
@@ -49,7 +49,7 @@ func TestNamespace(t *testing.T) {
 
 func TestParseNamesEveryProblem(t *testing.T) {
 	args := []string{
-		"--https-address=6443", "--http-address=:70000", "--api-group=metrics", "--namespace=No_Name", "--tls-key=k",
+		"--https-address=6443", "--http-address=:70000", "--api-group=metrics", "--namespace=No_Name", "--lease-name=-", "--tls-key=k",
 		"--log-level=loud", "--redis-url=http://secret@redis", "--delegate=keda=http://secret@keda", "extra",
 	}
 	_, err := parse(args, environment(nil), &bytes.Buffer{})
@@ -58,15 +58,15 @@ func TestParseNamesEveryProblem(t *testing.T) {
 	}
 	for _, want := range []string{
 		`--https-address is "6443"; it must be HOST:PORT`, `--http-address is ":70000"`, `--api-group is "metrics"; it must be a DNS name`,
-		`--namespace is "No_Name"; it must be the name of a namespace`, `--tls-cert is "" and --tls-key is "k"`,
+		`--namespace is "No_Name"; it must be the name of a namespace`, `--lease-name is "-"; it must be the name of a Lease`, `--tls-cert is "" and --tls-key is "k"`,
 		`--log-level is "loud"`, `--redis-url: `, `--delegate "keda": url is "***"`, `argument "extra"`,
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in\n%v", want, err)
 		}
 	}
-	if lines := strings.Count(err.Error(), "\n") + 1; lines != 9 {
-		t.Errorf("%d lines; want one for each of 9 problems:\n%v", lines, err)
+	if lines := strings.Count(err.Error(), "\n") + 1; lines != 10 {
+		t.Errorf("%d lines; want one for each of 10 problems:\n%v", lines, err)
 	}
 	if strings.Contains(err.Error(), "secret") {
 		t.Errorf("the password is told: %v", err)

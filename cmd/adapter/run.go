@@ -21,9 +21,6 @@ import (
 	"github.com/dashpot-project/dashpot/pkg/source"
 )
 
-// leaseName is the Lease of the replica that writes statuses and Events.
-const leaseName = "dashpot-adapter"
-
 // writesPerSecond is what the API server is asked for at most: a status for each of
 // 1,000 metrics every 20 s, with a read before the first, and Events.
 const writesPerSecond = 100
@@ -116,8 +113,8 @@ func (p parts) run(ctx context.Context) (err error) {
 }
 
 // onDecision tells a decision to all who want to know.
-func (p parts) onDecision(told reports) func(before, d scaling.Decision) {
-	return func(before, d scaling.Decision) {
+func (p parts) onDecision(told reports) func(before, d *scaling.Decision) {
+	return func(before, d *scaling.Decision) {
 		p.Metrics.Decided(d)
 		process.LogDecision(p.Log, before, d)
 		told.events.Report(d)
@@ -179,7 +176,7 @@ func (p parts) lead(ctx context.Context, told reports, evaluator *scaling.Evalua
 	if err != nil {
 		return err
 	}
-	lease := types.NamespacedName{Namespace: p.options.namespace, Name: leaseName}
+	lease := types.NamespacedName{Namespace: p.options.namespace, Name: p.options.leaseName}
 	patrol := externalmetrics.NewPatrol(p.policies, evaluator, told.statuses.Report)
 	return process.Lead(ctx, p.clients.Kubernetes, lease, identity, p.Log, func(ctx context.Context) error {
 		group, ctx := errgroup.WithContext(ctx)

@@ -81,7 +81,7 @@ func (k kubernetes) view() scaling.Observer {
 }
 
 // decided tells users about decisions, in events of their ScaledObjects.
-func (k kubernetes) decided(d scaling.Decision) {
+func (k kubernetes) decided(d *scaling.Decision) {
 	if k.events != nil {
 		k.events.Report(d)
 	}

@@ -81,8 +81,8 @@ func (p parts) run(ctx context.Context) (err error) {
 }
 
 // onDecision tells a decision to all who want to know.
-func (p parts) onDecision() func(before, d scaling.Decision) {
-	return func(before, d scaling.Decision) {
+func (p parts) onDecision() func(before, d *scaling.Decision) {
+	return func(before, d *scaling.Decision) {
 		p.Metrics.Decided(d)
 		process.LogDecision(p.Log, before, d)
 		p.view.decided(d)

@@ -53,10 +53,10 @@ func (w *world) count() int32 {
 }
 
 // decided remembers the last decision, for its reason.
-func (w *world) decided(_, d scaling.Decision) {
+func (w *world) decided(_, d *scaling.Decision) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.last = d
+	w.last = *d
 }
 
 func (w *world) decision() scaling.Decision {

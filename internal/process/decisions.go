@@ -20,7 +20,7 @@ type answer struct {
 // LogDecision writes one line for a decision that differs from the one before it of the
 // same policy, the zero value if there is none. Requests come several times per second;
 // what changes is what somebody wants to read.
-func LogDecision(log *slog.Logger, before, d scaling.Decision) {
+func LogDecision(log *slog.Logger, before, d *scaling.Decision) {
 	next := answerOf(d)
 	if before.Mode != "" && answerOf(before) == next {
 		return
@@ -41,7 +41,7 @@ func LogDecision(log *slog.Logger, before, d scaling.Decision) {
 
 // answerOf is the part of a decision that counts as its answer. A decision without
 // one has only its fault.
-func answerOf(d scaling.Decision) answer {
+func answerOf(d *scaling.Decision) answer {
 	a := answer{mode: d.Mode, degraded: d.Degraded, fault: fault(errors.Join(d.Err, d.Held))}
 	if d.Err == nil {
 		a.replicas, a.awake, a.active = d.Replicas, d.Awake, d.Active

@@ -13,14 +13,14 @@ import (
 )
 
 // jobs is a decision of one policy; its fields are then changed by the caller.
-func jobs(change func(*scaling.Decision)) scaling.Decision {
-	d := scaling.Decision{
+func jobs(change func(*scaling.Decision)) *scaling.Decision {
+	d := &scaling.Decision{
 		Key:  scaling.Key{Ref: scaling.Ref{Kind: scaling.KindScaledObject, Namespace: "shop", Name: "worker"}, Target: "apps/Deployment/worker", Record: "jobs"},
 		Mode: scaling.Stabilised, At: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC),
 		Replicas: 3, Current: 2, Awake: true, Active: true,
 		Basis: scaling.Basis{Readings: []scaling.Reading{{Query: "list jobs", Known: true, Value: 15}}}, Recommended: 3,
 	}
-	change(&d)
+	change(d)
 	return d
 }
 
@@ -46,7 +46,7 @@ func TestLogDecisionTellsChangesOnly(t *testing.T) {
 		{"well again", func(*scaling.Decision) {}, "outcome=served"},
 	}
 	var out bytes.Buffer
-	log, before := NewLogger(&out, slog.LevelInfo, "text"), scaling.Decision{}
+	log, before := NewLogger(&out, slog.LevelInfo, "text"), &scaling.Decision{}
 	for _, step := range steps {
 		out.Reset()
 		d := jobs(step.change)

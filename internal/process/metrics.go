@@ -70,12 +70,12 @@ func (m *Metrics) Served(delegate string, status int, took time.Duration) {
 }
 
 // Decided counts a decision.
-func (m *Metrics) Decided(d scaling.Decision) {
+func (m *Metrics) Decided(d *scaling.Decision) {
 	m.decisions.WithLabelValues(string(d.Mode), outcome(d)).Inc()
 }
 
 // outcome is what became of a decision.
-func outcome(d scaling.Decision) string {
+func outcome(d *scaling.Decision) string {
 	switch {
 	case d.Err != nil:
 		return "error"

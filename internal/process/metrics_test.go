@@ -43,14 +43,14 @@ func TestPolicyGaugesFollowTheDecisions(t *testing.T) {
 	m.ShowPolicies(func() []scaling.Decision { return decisions })
 	const labels = `{kind="ScaledObject",name="worker",namespace="shop",record="jobs"}`
 
-	decisions = []scaling.Decision{jobs(func(*scaling.Decision) {})}
+	decisions = []scaling.Decision{*jobs(func(*scaling.Decision) {})}
 	wantSamples(t, scrape(t, m),
 		"dashpot_policy_reading"+labels+" 15", "dashpot_policy_recommended_replicas"+labels+" 3",
 		"dashpot_policy_decided_replicas"+labels+" 3", "dashpot_policy_current_replicas"+labels+" 2",
 		"dashpot_policy_active"+labels+" 1", "dashpot_policy_held"+labels+" 0", "dashpot_policy_failing"+labels+" 0")
 
 	// Nothing can be served and nothing was read: what is not known has no sample.
-	decisions = []scaling.Decision{jobs(func(d *scaling.Decision) { d.Err, d.Decider, d.Basis = scaling.ErrUnobserved, -1, scaling.Basis{} })}
+	decisions = []scaling.Decision{*jobs(func(d *scaling.Decision) { d.Err, d.Decider, d.Basis = scaling.ErrUnobserved, -1, scaling.Basis{} })}
 	got := scrape(t, m)
 	wantSamples(t, got, "dashpot_policy_failing"+labels+" 1")
 	if n := strings.Count(got, "dashpot_policy_"); n != 2 {
@@ -59,8 +59,8 @@ func TestPolicyGaugesFollowTheDecisions(t *testing.T) {
 
 	// Of two workloads, the newer decision counts; two series of one name would
 	// fail the scrape.
-	older := jobs(func(d *scaling.Decision) { d.Key.Target, d.Replicas = "apps/Deployment/old", 9 })
-	newer := jobs(func(d *scaling.Decision) { d.At = d.At.Add(time.Second) })
+	older := *jobs(func(d *scaling.Decision) { d.Key.Target, d.Replicas = "apps/Deployment/old", 9 })
+	newer := *jobs(func(d *scaling.Decision) { d.At = d.At.Add(time.Second) })
 	for _, decisions = range [][]scaling.Decision{{older, newer}, {newer, older}} {
 		wantSamples(t, scrape(t, m), "dashpot_policy_decided_replicas"+labels+" 3")
 	}

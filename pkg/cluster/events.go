@@ -76,7 +76,7 @@ func NewEvents(client kubernetes.Interface, component string, reference func(sca
 
 // Report notes a decision. It never blocks, and does next to nothing for a metric
 // that is well.
-func (e *Events) Report(d scaling.Decision) {
+func (e *Events) Report(d *scaling.Decision) {
 	n, ok := noticeOf(d)
 	if !ok {
 		return

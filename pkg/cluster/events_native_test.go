@@ -64,14 +64,14 @@ func TestEventsOfNativeMetrics(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f, _, events := reporters(t, 1)
-				events[0].Report(test.d)
+				tell(events[0], test.d)
 				var want []string
 				if test.want != "" {
 					want = []string{test.want}
 				}
 				wantTold(t, f, want...)
 				time.Sleep(time.Minute)
-				events[0].Report(counted(3, 12))
+				tell(events[0], counted(3, 12))
 				if want != nil {
 					want = append([]string{saidResumed}, want...)
 				}
@@ -94,13 +94,13 @@ func TestEventsOfAnElectedReplica(t *testing.T) {
 			done := make(chan error, 1)
 			go func() { done <- e.Run(ctx) }()
 			synctest.Wait()
-			e.Report(failed(errTimeout))
+			tell(e, failed(errTimeout))
 			time.Sleep(time.Minute)
 			resign()
 			if err := <-done; err != nil || len(e.troubles) != 0 {
 				t.Errorf("Run: %v, and %d metrics are remembered", err, len(e.troubles))
 			}
-			e.Report(failed(errBadList))
+			tell(e, failed(errBadList))
 			time.Sleep(time.Minute)
 		}
 		wantTold(t, f, "Warning FailedGetExternalMetric x2: metric jobs: trigger not read: list jobs: i/o timeout")

@@ -33,6 +33,9 @@ func decision(held, err error) scaling.Decision {
 	return scaling.Decision{Key: scaling.Key{Ref: worker, Target: "apps/Deployment/worker", Record: "jobs"}, Replicas: 4, Held: held, Err: err}
 }
 
+// tell reports a decision.
+func tell(e *Events, d scaling.Decision) { e.Report(&d) }
+
 // reporters runs the Events of n replicas against one API server. It is to be
 // called in a bubble, and ends with it.
 func reporters(t *testing.T, n int) (f fakes, log *bytes.Buffer, events []*Events) {
@@ -107,7 +110,7 @@ func TestEventsAreTransitions(t *testing.T) {
 			{"well", decision(nil, nil), []string{saidResumed, "Warning InvalidPolicy x2: " + saidInvalid + "; invalid policy: interval is \"1h\", want 1s to 5m"}},
 		}
 		for _, step := range steps {
-			events[0].Report(step.d)
+			tell(events[0], step.d)
 			t.Log(step.name)
 			wantTold(t, f, step.want...)
 			time.Sleep(time.Minute)
@@ -118,7 +121,7 @@ func TestEventsAreTransitions(t *testing.T) {
 func TestEventNamesItsObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _, events := reporters(t, 1)
-		events[0].Report(decision(errTimeout, nil))
+		tell(events[0], decision(errTimeout, nil))
 		wantTold(t, f, saidHeld)
 		list, err := f.kube.CoreV1().Events("shop").List(t.Context(), metav1.ListOptions{})
 		if err != nil {
@@ -136,9 +139,9 @@ func TestEventNamesItsObject(t *testing.T) {
 func TestHeldIsToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _, events := reporters(t, 1)
-		events[0].Report(decision(errTimeout, nil))
+		tell(events[0], decision(errTimeout, nil))
 		time.Sleep(time.Minute)
-		events[0].Report(decision(fmt.Errorf("%w: list jobs: port 40001", scaling.ErrNotRead), nil))
+		tell(events[0], decision(fmt.Errorf("%w: list jobs: port 40001", scaling.ErrNotRead), nil))
 		wantTold(t, f, saidHeld)
 	})
 }
@@ -148,13 +151,13 @@ func TestFlapping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _, events := reporters(t, 1)
 		for range 30 { // Held at 0, 2, 4 … 58 s, well at 1, 3 … 59 s
-			events[0].Report(decision(errTimeout, nil))
+			tell(events[0], decision(errTimeout, nil))
 			time.Sleep(time.Second)
-			events[0].Report(decision(nil, nil))
+			tell(events[0], decision(nil, nil))
 			time.Sleep(time.Second)
 		}
 		time.Sleep(time.Minute)
-		events[0].Report(decision(nil, nil))
+		tell(events[0], decision(nil, nil))
 		synctest.Wait()
 		writes := 0
 		for _, action := range f.kube.Actions() {
@@ -174,16 +177,16 @@ func TestFlapping(t *testing.T) {
 func TestTwoReplicasSayItOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _, events := reporters(t, 2)
-		events[0].Report(decision(errTimeout, nil))
+		tell(events[0], decision(errTimeout, nil))
 		time.Sleep(5 * time.Second)
-		events[1].Report(decision(errTimeout, nil))
+		tell(events[1], decision(errTimeout, nil))
 		wantTold(t, f, saidHeld)
 		time.Sleep(time.Minute)
-		events[0].Report(decision(nil, nil))
-		events[1].Report(decision(nil, nil))
+		tell(events[0], decision(nil, nil))
+		tell(events[1], decision(nil, nil))
 		wantTold(t, f, saidResumed, saidHeld)
 		time.Sleep(time.Minute)
-		events[0].Report(decision(errTimeout, nil))
+		tell(events[0], decision(errTimeout, nil))
 		wantTold(t, f, saidResumed, strings.Replace(saidHeld, "x1", "x2", 1))
 	})
 }
@@ -192,9 +195,9 @@ func TestTwoReplicasSayItOnce(t *testing.T) {
 func TestTwoReplicasSayDifferentThings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _, events := reporters(t, 2)
-		events[0].Report(decision(errBadList, nil))
+		tell(events[0], decision(errBadList, nil))
 		time.Sleep(5 * time.Second)
-		events[1].Report(decision(errTwoBad, nil))
+		tell(events[1], decision(errTwoBad, nil))
 		wantTold(t, f, "Warning InvalidPolicy x2: "+saidInvalid+"; invalid policy: interval is \"1h\", want 1s to 5m")
 	})
 }
@@ -204,8 +207,8 @@ func TestTwoMetricsOfOneObject(t *testing.T) {
 		f, _, events := reporters(t, 1)
 		mails := decision(errTimeout, nil)
 		mails.Key.Record = "mails"
-		events[0].Report(decision(errTimeout, nil))
-		events[0].Report(mails)
+		tell(events[0], decision(errTimeout, nil))
+		tell(events[0], mails)
 		wantTold(t, f, saidHeld, strings.Replace(saidHeld, "metric jobs", "metric mails", 1))
 	})
 }
@@ -219,7 +222,7 @@ func TestEventsOutliveTheServer(t *testing.T) {
 		f.kube.PrependReactor("create", "events", func(k8stesting.Action) (bool, runtime.Object, error) {
 			return away.Load(), nil, apierrors.NewServiceUnavailable("gone fishing")
 		})
-		events[0].Report(decision(errTimeout, nil))
+		tell(events[0], decision(errTimeout, nil))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		away.Store(false)
@@ -244,7 +247,7 @@ func TestNobodyIsLeftToTell(t *testing.T) {
 					attempts.Add(1)
 					return true, nil, refusal
 				})
-				events[0].Report(decision(errTimeout, nil))
+				tell(events[0], decision(errTimeout, nil))
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				if attempts.Load() != 1 || log.Len() != 0 {
@@ -264,7 +267,7 @@ func TestThousandsAtOnce(t *testing.T) {
 		for i := range maxTroubles + 100 {
 			d := decision(errTimeout, nil)
 			d.Key.Name = fmt.Sprintf("worker-%d", i)
-			events[0].Report(d)
+			tell(events[0], d)
 		}
 		if took := time.Since(started); took != 0 {
 			t.Errorf("reporting took %s", took)
@@ -288,7 +291,7 @@ func TestTroublesAreForgotten(t *testing.T) {
 			defer events[0].mu.Unlock()
 			return len(events[0].troubles)
 		}
-		events[0].Report(decision(errTimeout, nil))
+		tell(events[0], decision(errTimeout, nil))
 		time.Sleep(2 * forgetAfter)
 		if n := count(); n != 0 {
 			t.Errorf("%d metrics are remembered that nobody asks for", n)

@@ -41,7 +41,7 @@ func (n notice) same(other notice) bool {
 
 // noticeOf reads a decision. ok is false for one that says nothing: an error at
 // zero replicas that is not the policy's, which KEDA reports in its own Events.
-func noticeOf(d scaling.Decision) (n notice, ok bool) {
+func noticeOf(d *scaling.Decision) (n notice, ok bool) {
 	switch {
 	case errors.Is(d.Held, scaling.ErrBadPolicy):
 		return notice{reasonInvalidPolicy, oneLine(d.Held)}, true
@@ -64,7 +64,7 @@ func noticeOf(d scaling.Decision) (n notice, ok bool) {
 // goes with the count (SwallowedByTolerance) or is the operator's to mend (Degraded) is
 // in the status only. Nothing is said while no HPA asks for the metric, or none is seen
 // to yet: that is how a metric begins.
-func nativeNoticeOf(d scaling.Decision) (n notice, ok bool) {
+func nativeNoticeOf(d *scaling.Decision) (n notice, ok bool) {
 	if errors.Is(d.Err, scaling.ErrUnobserved) || callerLeft(d) {
 		return notice{}, false
 	}
@@ -79,8 +79,8 @@ type finding struct {
 }
 
 // worstOf is the first of these findings that a decision has, in its words.
-func worstOf(d scaling.Decision, findings ...finding) notice {
-	conditions := scaling.Explain(d).Conditions
+func worstOf(d *scaling.Decision, findings ...finding) notice {
+	conditions := scaling.Explain(*d).Conditions
 	for _, bad := range findings {
 		for _, c := range conditions {
 			if c.Type == bad.kind && c.Status == bad.status {

@@ -174,7 +174,7 @@ func TestEventsOfSharedTargets(t *testing.T) {
 					{shared(well, "a", "b", "c"), []string{told}},
 					{well, []string{saidResumed, told}},
 				} {
-					events[0].Report(step.d)
+					tell(events[0], step.d)
 					wantTold(t, f, step.want...)
 					time.Sleep(time.Minute)
 				}
@@ -188,7 +188,7 @@ func TestOwnersFitIntoAnEvent(t *testing.T) {
 	long := hpa{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("n", 253)}, maker: strings.Repeat("K", 63) + " " + strings.Repeat("m", 253)}
 	d := shared(counted(3, 12), slices.Repeat([]string{long.inWords()}, maxOwners)...)
 	d.Key.Target, d.HPA.Owners.More = strings.Repeat("t", 253+63+253), 1_000_000
-	n, ok := noticeOf(d)
+	n, ok := noticeOf(&d)
 	if _, _, message := n.event(strings.Repeat("m", 253)); !ok || !strings.HasSuffix(message, " and 1000000 more: while it has pods, the HPA controller lets none of them scale. Leave one") {
 		t.Errorf("%d bytes: %s", len(message), message)
 	}

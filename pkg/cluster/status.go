@@ -76,7 +76,7 @@ func NewStatuses(client dynamic.Interface, log *slog.Logger) *Statuses {
 // Report notes a decision on a metric: the last one before a write is the one that is
 // written. It never blocks, and does nothing while Run does not run.
 func (s *Statuses) Report(m scaling.Metric, d scaling.Decision) {
-	if callerLeft(d) {
+	if callerLeft(&d) {
 		return
 	}
 	s.mu.Lock()

@@ -181,4 +181,4 @@ func stamped(wanted, present v1alpha1.Status, now time.Time) v1alpha1.Status {
 }
 
 // callerLeft reports whether a decision says only that nobody waited for it.
-func callerLeft(d scaling.Decision) bool { return errors.Is(d.Err, context.Canceled) }
+func callerLeft(d *scaling.Decision) bool { return errors.Is(d.Err, context.Canceled) }

@@ -76,13 +76,13 @@ func (s *Service) GetMetrics(ctx context.Context, req *pb.GetMetricsRequest) (*p
 	if asked := req.GetMetricName(); asked != "" && !strings.EqualFold(asked, policy.Metric) {
 		return nil, status.Errorf(codes.NotFound, "metric %q is not that of %s/%s, which is %q", asked, ref.Namespace, ref.Name, policy.Metric)
 	}
-	decision, err := s.decide(ctx, ref, policy)
+	answer, err := s.decide(ctx, ref, policy)
 	if err != nil {
 		return nil, err
 	}
 	return &pb.GetMetricsResponse{MetricValues: []*pb.MetricValue{{
 		MetricName:       policy.Metric,
-		MetricValueFloat: decision.Value.Float(),
+		MetricValueFloat: answer.value,
 	}}}, nil
 }
 
@@ -92,11 +92,11 @@ func (s *Service) IsActive(ctx context.Context, sent *pb.ScaledObjectRef) (*pb.I
 	if err != nil {
 		return nil, err
 	}
-	decision, err := s.decide(ctx, ref, policy)
+	answer, err := s.decide(ctx, ref, policy)
 	if err != nil {
 		return nil, err
 	}
-	return &pb.IsActiveResponse{Result: decision.Active}, nil
+	return &pb.IsActiveResponse{Result: answer.active}, nil
 }
 
 // StreamIsActive sends true when the watcher says so, and never false: KEDA
@@ -130,9 +130,15 @@ func (s *Service) resolve(sent *pb.ScaledObjectRef) (scaling.Ref, *scaling.Polic
 	return ref, s.policies.get(sent.GetScalerMetadata()), nil
 }
 
+// answer is what of a decision is sent: a decision is large, and every handler's stack new.
+type answer struct {
+	value  float64
+	active bool
+}
+
 // decide evaluates a policy; its error is a status.
-func (s *Service) decide(ctx context.Context, ref scaling.Ref, policy *scaling.Policy) (scaling.Decision, error) {
+func (s *Service) decide(ctx context.Context, ref scaling.Ref, policy *scaling.Policy) (answer, error) {
 	policy, _ = s.followed(ctx, ref, policy)
-	decision := s.evaluator.Evaluate(ctx, scaling.Request{Ref: ref, Policy: policy})
-	return decision, toStatus(decision.Err)
+	d := s.evaluator.Evaluate(ctx, scaling.Request{Ref: ref, Policy: policy})
+	return answer{d.Value.Float(), d.Active}, toStatus(d.Err)
 }

@@ -16,7 +16,7 @@ func TestPoliciesAreLimited(t *testing.T) {
 		r := newRig(8)
 		r.source.set("a", 37, false)
 		told := 0
-		r.memory.most, r.onDecision = 3, func(_, _ Decision) { told++ }
+		r.memory.most, r.onDecision = 3, func(_, _ *Decision) { told++ }
 		ask := func(name string) Decision {
 			req := request("a")
 			req.Ref.Name = name

@@ -39,12 +39,12 @@ type state struct {
 }
 
 // dated reports whether it is known how old the record is.
-func (st state) dated() bool { return !st.blind && !st.lost && !st.adrift }
+func (st *state) dated() bool { return !st.blind && !st.lost && !st.adrift }
 
 // wantsReading reports whether the readings on file are too old for the policy, or
 // answer other questions than it asks.
-func (st state) wantsReading(q question) bool {
-	p, r := q.policy, st.record
+func (st *state) wantsReading(q *question) bool {
+	p, r := q.policy, &st.record
 	if !st.dated() || len(r.Readings) != len(p.Triggers) {
 		return true
 	}
@@ -56,10 +56,12 @@ func (st state) wantsReading(q question) bool {
 	return r.Clock+st.elapsed-r.ReadAt >= p.Interval
 }
 
-// view is a question whose observation is the latest that the record knows of.
-func (st state) view(q question) question {
-	q.obs, _ = st.record.caughtUp(q.obs, q.policy, st.record.Clock+st.elapsed, st.blind)
-	return q
+// pass brings a state up to this moment.
+func (st *state) pass() {
+	now := time.Now()
+	passed := now.Sub(st.at)
+	st.elapsed += passed
+	st.now, st.at = st.now.Add(passed), now
 }
 
 // memory is what this process knows of the keys it has been asked about: enough to
@@ -177,12 +179,12 @@ func (m *memory) memo(key Key, now time.Time) *memo {
 
 // loaded turns what the store answered into a state. asked is this process's clock
 // before the question went out, so that no delay can make time look shorter.
-func (m *memory) loaded(key Key, l Loaded, asked time.Time) state {
+func (m *memory) loaded(key Key, l *Loaded, asked time.Time) (st state) {
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := m.memo(key, now)
-	st := state{version: l.Version, now: l.Now, at: now, latency: now.Sub(asked), unsure: !known.sure}
+	st.version, st.now, st.at, st.latency, st.unsure = l.Version, l.Now, now, now.Sub(asked), !known.sure
 	// The store has less than this process knows it had. Either the answer is what is
 	// old, or the store has lost writes: in a failover, or because it was emptied (and
 	// perhaps another replica wrote what it knew).
@@ -199,9 +201,7 @@ func (m *memory) loaded(key Key, l Loaded, asked time.Time) state {
 		st.record, st.elapsed, st.unsaved = known.record, known.elapsed(now), known.unsaved
 	}
 	if l.Found && (known.unsaved || lost) {
-		mine, theirs := advance(known.record, known.elapsed(now), l.Now), advance(st.record, st.elapsed, l.Now)
-		// The later clock counts: by it a record that is older still shows as one.
-		st.record, st.elapsed, st.unsaved = theirs.shifted(max(0, mine.Clock-theirs.Clock)).Union(mine), 0, true
+		st.unite(advance(known.record, known.elapsed(now), l.Now))
 	}
 	if lost { // others may have known more than this process does
 		st.unsaved, st.lost, known.unsaved = true, true, true
@@ -212,9 +212,16 @@ func (m *memory) loaded(key Key, l Loaded, asked time.Time) state {
 	return st
 }
 
+// unite adds to the record of a moment what this process remembers of it. The later clock
+// counts: by it a record that is older still shows as one.
+func (st *state) unite(mine Record) {
+	theirs := advance(st.record, st.elapsed, st.now)
+	st.record, st.elapsed, st.unsaved = theirs.shifted(max(0, mine.Clock-theirs.Clock)).Union(mine), 0, true
+}
+
 // bound limits what the store's clock says has elapsed for a record to what this process
 // knows can have passed. adrift: the store's clock went backwards.
-func (k *memo) bound(l Loaded, now time.Time) (elapsed time.Duration, blind, adrift bool) {
+func (k *memo) bound(l *Loaded, now time.Time) (elapsed time.Duration, blind, adrift bool) {
 	diff := l.Now.Sub(l.Record.Time)
 	if k.storedSeen.IsZero() || l.Record.EvaluatedAt < k.storedAt {
 		if diff < 0 || diff > unseenLimit {
@@ -299,15 +306,6 @@ func (m *memory) recent(key Key, st state) state {
 	return mine
 }
 
-// since brings a state up to this moment.
-func (m *memory) since(st state) state {
-	now := time.Now()
-	passed := now.Sub(st.at)
-	st.elapsed += passed
-	st.now, st.at = st.now.Add(passed), now
-	return st
-}
-
 // forget remembers of a key only that its record, which this process has just emptied, is
 // all there is.
 func (m *memory) forget(key Key) {
@@ -316,10 +314,11 @@ func (m *memory) forget(key Key) {
 	m.known[key] = &memo{sure: true, used: time.Now()}
 }
 
-// decided remembers a decision, and returns the one before it, if there was any, and
-// whether it is remembered. One that was made without sight keeps the target that the policy last had. What nobody has seen, of which anybody
-// may think up names, gets half of the room at most.
-func (m *memory) decided(d Decision) (before Decision, ok bool) {
+// decided remembers a decision, fills in the one before it, if there was any, and reports
+// whether it is remembered. One that was made without sight keeps the target that the
+// policy last had. What nobody has seen, of which anybody may think up names, gets half of
+// the room at most.
+func (m *memory) decided(d, before *Decision) (ok bool) {
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -328,18 +327,17 @@ func (m *memory) decided(d Decision) (before Decision, ok bool) {
 	last, known := m.last[name]
 	if !known {
 		if errors.Is(d.Err, ErrUnobserved) && len(m.last) >= m.most/2 {
-			return Decision{}, false
+			return false
 		}
 		last = &verdict{}
 		m.last[name] = last
 		m.namespaces[name.Namespace]++
 	}
-	before = last.decision
+	*before, last.decision, last.at = last.decision, *d, now
 	if d.Key.Target == "" {
-		d.Key.Target = before.Key.Target
+		last.decision.Key.Target = before.Key.Target
 	}
-	last.decision, last.at = d, now
-	return before, true
+	return true
 }
 
 func (m *memory) decisions() []Decision {

@@ -11,8 +11,8 @@ import (
 func TestOldAnswersAreNoLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, key := newMemory(10, 0, time.Hour), Key{Record: "jobs"}
-		answer := func(evaluated time.Duration) Loaded {
-			return Loaded{Found: true, Now: time.Now(), Record: Record{Time: time.Now(), Seeded: true, Clock: evaluated, EvaluatedAt: evaluated}}
+		answer := func(evaluated time.Duration) *Loaded {
+			return &Loaded{Found: true, Now: time.Now(), Record: Record{Time: time.Now(), Seeded: true, Clock: evaluated, EvaluatedAt: evaluated}}
 		}
 		first := answer(time.Second)
 		m.loaded(key, first, time.Now())
@@ -36,14 +36,15 @@ func TestALateAnswerKeepsItsAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, key := newMemory(10, 0, time.Hour), Key{Record: "jobs"}
 		old := Record{Time: time.Now(), Seeded: true, Clock: time.Second, EvaluatedAt: time.Second}
-		st := m.loaded(key, Loaded{Found: true, Now: time.Now(), Record: old}, time.Now())
+		st := m.loaded(key, &Loaded{Found: true, Now: time.Now(), Record: old}, time.Now())
 		time.Sleep(2 * time.Second)
 		asked, answered := time.Now(), Loaded{Found: true, Now: time.Now(), Record: old}
 		next := old
 		next.Time, next.Clock, next.EvaluatedAt = time.Now(), 3*time.Second, 3*time.Second
-		m.stored(key, next, m.since(st))
+		st.pass()
+		m.stored(key, next, st)
 		time.Sleep(time.Millisecond)
-		if got := m.loaded(key, answered, asked); got.elapsed != 2*time.Second {
+		if got := m.loaded(key, &answered, asked); got.elapsed != 2*time.Second {
 			t.Errorf("the old record is %v old, want 2s", got.elapsed)
 		}
 	})

@@ -64,7 +64,7 @@ func TestTheLaterClockCounts(t *testing.T) {
 func TestAdmissionSweepsFirst(t *testing.T) {
 	inMemory(t, func(m *memory, _ Key) {
 		m.most = 1
-		m.decided(Decision{Key: Key{Record: "jobs"}})
+		m.decided(&Decision{Key: Key{Record: "jobs"}}, &Decision{})
 		time.Sleep(m.idle)
 		if m.admit(policyName{record: "mails"}) == nil {
 			t.Error("let in, although there is no room")
@@ -80,7 +80,7 @@ func TestAdmissionSweepsFirst(t *testing.T) {
 func TestStrangersGetHalfOfTheRoom(t *testing.T) {
 	m := newMemory(3, 0, time.Hour)
 	for i, record := range []string{"jobs", "mails"} {
-		if _, got := m.decided(Decision{Key: Key{Record: record}, Err: ErrUnobserved}); got != (i == 0) {
+		if got := m.decided(&Decision{Key: Key{Record: record}, Err: ErrUnobserved}, &Decision{}); got != (i == 0) {
 			t.Errorf("stranger %d is remembered: %v", i+1, got)
 		}
 	}
@@ -125,9 +125,9 @@ func TestWhoseViewIsTheLatest(t *testing.T) {
 		c.change(&in)
 		in.Record.Sight = Sight{Revision: 7, At: in.Record.Clock}
 		in.Observation.Revision, in.Observation.Spec = 6, 2
-		q := state{record: in.Record, elapsed: in.Elapsed}.view(question{policy: in.Policy, obs: in.Observation})
-		if q.obs.Spec != c.want {
-			t.Errorf("%s: sees %d, want %d", name, q.obs.Spec, c.want)
+		v := evaluation{question: question{policy: in.Policy, obs: in.Observation}, state: state{record: in.Record, elapsed: in.Elapsed}}
+		if v.catchUp(); v.obs.Spec != c.want {
+			t.Errorf("%s: sees %d, want %d", name, v.obs.Spec, c.want)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestDecisionsAreSweptAndSorted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory(10, 0, time.Hour)
 		for i := range 20 {
-			m.decided(Decision{Key: Key{Record: fmt.Sprintf("%02d", (7*i)%20)}})
+			m.decided(&Decision{Key: Key{Record: fmt.Sprintf("%02d", (7*i)%20)}}, &Decision{})
 		}
 		var names []string
 		for _, d := range m.decisions() {
@@ -55,7 +55,7 @@ func TestDecisionsAreSweptAndSorted(t *testing.T) {
 			t.Errorf("decisions %v, want 20, sorted", names)
 		}
 		time.Sleep(2 * time.Hour)
-		m.decided(Decision{Key: Key{Record: "new"}})
+		m.decided(&Decision{Key: Key{Record: "new"}}, &Decision{})
 		if got := m.decisions(); len(got) != 1 {
 			t.Errorf("%d decisions after 2 hours, want the new one", len(got))
 		}
@@ -88,7 +88,7 @@ func TestBound(t *testing.T) {
 		"a newer one than the last one": {memo{storedSeen: now.Add(-2 * time.Second), storedAt: 7}, 8, time.Hour, 2 * time.Second, false, false},
 	} {
 		l := Loaded{Found: true, Now: now.Add(c.shows), Record: Record{Time: now, EvaluatedAt: c.evaluated}}
-		if elapsed, blind, adrift := c.known.bound(l, now); elapsed != c.elapsed || blind != c.blind || adrift != c.adrift {
+		if elapsed, blind, adrift := c.known.bound(&l, now); elapsed != c.elapsed || blind != c.blind || adrift != c.adrift {
 			t.Errorf("%s: %v, blind %v, adrift %v; want %v, %v, %v", name, elapsed, blind, adrift, c.elapsed, c.blind, c.adrift)
 		}
 	}
@@ -100,8 +100,8 @@ func evaluatedAt(clock time.Duration) Record {
 }
 
 // found is what a store answers whose clock is ahead.
-func found(r Record, ahead time.Duration) Loaded {
-	return Loaded{Found: true, Record: r, Version: "v", Now: time.Now().Add(ahead)}
+func found(r Record, ahead time.Duration) *Loaded {
+	return &Loaded{Found: true, Record: r, Version: "v", Now: time.Now().Add(ahead)}
 }
 
 // inMemory runs a test on a process that knows nothing yet.
@@ -185,7 +185,7 @@ func TestAKeyThatIsGone(t *testing.T) {
 				if !c.late {
 					asked = time.Now()
 				}
-				st := m.loaded(key, Loaded{Now: time.Now()}, asked)
+				st := m.loaded(key, &Loaded{Now: time.Now()}, asked)
 				if st.record.EvaluatedAt != time.Second || st.elapsed != 3*time.Second || st.lost != c.lost || st.unsaved != c.unsaved {
 					t.Errorf("%+v after 3 s, lost %v, unsaved %v; want %v, %v", st.record, st.lost, st.unsaved, c.lost, c.unsaved)
 				}
@@ -255,12 +255,12 @@ func TestRecent(t *testing.T) {
 	}
 }
 
-func TestSince(t *testing.T) {
-	inMemory(t, func(m *memory, _ Key) {
+func TestPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		st := state{elapsed: time.Second, now: epoch, at: time.Now()}
 		time.Sleep(2 * time.Second)
-		if got := m.since(st); got.elapsed != 3*time.Second || !got.now.Equal(epoch.Add(2*time.Second)) || !got.at.Equal(time.Now()) {
-			t.Errorf("got %+v, want 3s of age, 2s later", got)
+		if st.pass(); st.elapsed != 3*time.Second || !st.now.Equal(epoch.Add(2*time.Second)) || !st.at.Equal(time.Now()) {
+			t.Errorf("got %+v, want 3s of age, 2s later", st)
 		}
 	})
 }
@@ -288,7 +288,7 @@ func TestReadingsOfAnotherPolicyAreReadAnew(t *testing.T) {
 	reading := Reading{Query: "list jobs", Known: true}
 	for n, want := range map[int]bool{0: true, 1: false, 2: true} {
 		st := state{record: Record{Readings: slices.Repeat([]Reading{reading}, n)}}
-		if got := st.wantsReading(q); got != want {
+		if got := st.wantsReading(&q); got != want {
 			t.Errorf("%d readings for one trigger: wants a reading: %v", n, got)
 		}
 	}

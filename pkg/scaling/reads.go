@@ -30,7 +30,7 @@ const slowMemory = 15 * time.Minute
 type flight struct {
 	servers []string
 	done    chan struct{}
-	result  state // valid once done is closed
+	result  *state // valid once done is closed
 }
 
 func newReads(source Source, patience, timeout time.Duration) *reads {
@@ -39,7 +39,7 @@ func newReads(source Source, patience, timeout time.Duration) *reads {
 
 // join returns the flight for a question, and starts it if there is none. fly does
 // the work: it calls read when it comes to it, and its state is the flight's result.
-func (r *reads) join(q question, fly func(ctx context.Context, read func() []Outcome) state) *flight {
+func (r *reads) join(q *question, fly func(ctx context.Context, read func() []Outcome) *state) *flight {
 	id, queries := flightID(q), queriesOf(q)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,7 +131,7 @@ func (r *reads) markSlow(f *flight) {
 
 // flightID names a question: two policies of one key that read the same share a
 // flight, an edited one gets its own.
-func flightID(q question) string {
+func flightID(q *question) string {
 	var id strings.Builder
 	id.WriteString(q.key.String())
 	for _, t := range q.policy.Triggers {
@@ -140,7 +140,7 @@ func flightID(q question) string {
 	return id.String()
 }
 
-func queriesOf(q question) []Query {
+func queriesOf(q *question) []Query {
 	queries, scope := make([]Query, len(q.policy.Triggers)), scopeOf(q)
 	for i, t := range q.policy.Triggers {
 		queries[i] = In(t.Query, scope)

@@ -14,7 +14,7 @@ func TestADecisionAndTheOneBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(8)
 		var told []string
-		r.onDecision = func(before, d Decision) {
+		r.onDecision = func(before, d *Decision) {
 			told = append(told, fmt.Sprintf("%s %d %q → %d", d.Key.Name, before.Replicas, before.Mode, d.Replicas))
 		}
 		ask := func(name string, length float64) {
@@ -43,11 +43,11 @@ func TestMemoryShrinks(t *testing.T) {
 		for i := range many {
 			key := Key{Record: fmt.Sprint(i)}
 			m.local(key)
-			m.decided(Decision{Key: key})
+			m.decided(&Decision{Key: key}, &Decision{})
 		}
 		full := heap()
 		time.Sleep(time.Hour + sweepEvery)
-		m.decided(Decision{Key: Key{Record: "new"}})
+		m.decided(&Decision{Key: Key{Record: "new"}}, &Decision{})
 		if left := heap() - empty; left > (full-empty)/50 {
 			t.Errorf("%d of %d bytes are left", left, full-empty)
 		}
@@ -67,7 +67,7 @@ func heap() int64 {
 func TestOnePolicyPerNamespace(t *testing.T) {
 	m := newMemory(10, 1, time.Hour)
 	name := func(namespace, record string) policyName { return policyName{Ref{Namespace: namespace}, record} }
-	m.decided(Decision{Key: Key{Ref: Ref{Namespace: "shop"}, Record: "jobs"}})
+	m.decided(&Decision{Key: Key{Ref: Ref{Namespace: "shop"}, Record: "jobs"}}, &Decision{})
 	if err := m.admit(name("shop", "jobs")); err != nil {
 		t.Errorf("the one that it has: %v", err)
 	}

@@ -63,7 +63,7 @@ func In(q Query, s Scope) Query {
 }
 
 // scopeOf is who asks a question.
-func scopeOf(q question) Scope {
+func scopeOf(q *question) Scope {
 	s := Scope{Namespace: q.key.Namespace}
 	if !q.obs.OpenLoop && !q.obs.Job {
 		s.Target, s.Spec, s.Status = q.obs.Target, q.obs.Spec, q.obs.Status

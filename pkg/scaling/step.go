@@ -53,12 +53,21 @@ type Result struct {
 // readings on file it allocates nothing but an error to hold for, and what a count that
 // has moved or a new record adds to the record.
 func Step(in Input) Result {
-	var s step // filled in place: a literal of 1.9 KB would be copied once more
-	s.in, s.p, s.as, s.obs, s.rec = in, in.Policy, in.Policy.mode(), in.Observation, in.Record
+	var s step
+	s.in = in
+	s.run()
+	return Result{Decision: s.d, Record: s.rec, Changed: s.changed}
+}
+
+// run makes the decision d on what is in in, and rec what is remembered of it: unchanged
+// unless changed says so.
+func (s *step) run() {
+	s.p, s.as, s.obs, s.rec = s.in.Policy, s.in.Policy.mode(), s.in.Observation, s.in.Record
 	s.begin()
-	if in.Policy.Invalid != nil {
-		s.hold(in.Policy.Invalid)
-		return Result{Decision: s.d, Record: in.Record}
+	if s.p.Invalid != nil {
+		s.hold(s.p.Invalid)
+		s.changed = false
+		return
 	}
 	s.seed()
 	s.noteMove()
@@ -72,7 +81,7 @@ func Step(in Input) Result {
 	if s.as == Shadow {
 		s.sendAsPassThrough()
 	}
-	return s.finish()
+	s.finish()
 }
 
 // answer makes a decision of what is on file, and the value that says so to the HPA.
@@ -107,7 +116,7 @@ func (s *step) sendAsPassThrough() {
 	s.d.Value, s.d.Active, s.d.Swallowed, s.d.Err = sent.d.Value, sent.d.Active, sent.d.Swallowed, sent.d.Err
 }
 
-// step is the working state of one Step. It is changed in place and stays on the stack.
+// step is the working state of one Step, of 1.9 KB. It is changed in place.
 type step struct {
 	in  Input
 	p   *Policy
@@ -131,7 +140,7 @@ type step struct {
 
 func (s *step) begin() {
 	s.now, s.changed = s.rec.Clock+s.in.Elapsed, s.in.Unsaved
-	s.obs, s.outdated = s.rec.caughtUp(s.obs, s.p, s.now, s.in.Blind)
+	s.outdated = s.rec.caughtUp(&s.obs, s.p, s.now, s.in.Blind)
 	s.current, s.status = s.obs.Spec, s.obs.Status
 	if s.simulated() && (s.rec.Seeded || s.obs.OpenLoop) {
 		s.current, s.status = s.rec.Served, s.rec.Served
@@ -147,13 +156,12 @@ func (s *step) begin() {
 	if !s.canWork() {
 		s.canSleep = false // nothing would ever wake it
 	}
-	s.d = Decision{
-		Key: s.in.Key, Mode: s.as, At: s.in.Now, From: s.rec.Time,
-		Current: s.current, Status: s.status, Running: s.obs.Spec, Bounds: s.bounds,
-		OpenLoop: s.obs.OpenLoop, Degraded: s.in.Degraded, Decider: -1,
-		CanSleep: s.canSleep, KEDACooldown: s.obs.Cooldown,
-		Native: s.obs.Native, HPA: s.obs.HPA, ZeroReason: s.obs.ZeroReason, Warnings: s.p.Warnings,
-	}
+	d := &s.d
+	d.Key, d.Mode, d.At, d.From = s.in.Key, s.as, s.in.Now, s.rec.Time
+	d.Current, d.Status, d.Running, d.Bounds = s.current, s.status, s.obs.Spec, s.bounds
+	d.OpenLoop, d.Degraded, d.Decider = s.obs.OpenLoop, s.in.Degraded, -1
+	d.CanSleep, d.KEDACooldown = s.canSleep, s.obs.Cooldown
+	d.Native, d.HPA, d.ZeroReason, d.Warnings = s.obs.Native, s.obs.HPA, s.obs.ZeroReason, s.p.Warnings
 }
 
 // canWork reports whether anything can be work: a reading of the policy's, or one of a
@@ -344,7 +352,7 @@ func (s *step) hpaTarget() algorithm.Milli {
 // finish closes the record. An evaluation whose count the workload has not reached
 // yet is stored even if nothing else is new, because its time may date the coming
 // move.
-func (s *step) finish() Result {
+func (s *step) finish() {
 	pending := s.as == Stabilised && s.d.Err == nil && s.d.Replicas != s.current &&
 		s.now-s.rec.EvaluatedAt >= moveResolution
 	served, active := s.d.Replicas, s.d.Active
@@ -358,13 +366,13 @@ func (s *step) finish() Result {
 		s.changed = true
 	}
 	if !s.changed {
-		return Result{Decision: s.d, Record: s.in.Record}
+		s.rec = s.in.Record
+		return
 	}
 	s.rec.Served, s.rec.Active, s.rec.Replicas = served, active, s.current
 	s.rec.Lowest, s.rec.Highest = min(s.rec.Lowest, served), max(s.rec.Highest, served)
 	s.rec.Clock, s.rec.EvaluatedAt, s.rec.Time = s.now, s.now, s.in.Now
 	s.see()
-	return Result{Decision: s.d, Record: s.rec, Changed: true}
 }
 
 // activity notes when a reading last was work. An edge is dated with the moment

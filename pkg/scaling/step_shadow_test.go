@@ -101,7 +101,7 @@ func TestACountIsReadAsItIsSent(t *testing.T) {
 		"pass-through": {Policy{}, hpa.Tolerance},
 	} {
 		q := question{policy: &tt.policy, obs: Observation{Target: "apps/Deployment/worker", HPA: hpa}}
-		if got := scopeOf(q).Tolerance; got != tt.want {
+		if got := scopeOf(&q).Tolerance; got != tt.want {
 			t.Errorf("%s: got %+v, want %+v", name, got, tt.want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -57,8 +58,9 @@ func startAdapter(t *testing.T, program, redis string) adapterProcess {
 	files, authority := secretFiles(t)
 	a := adapterProcess{address: free(t), log: filepath.Join(t.TempDir(), "log"), authority: authority}
 	args := deployed(t, "dashpot-adapter")
+	mounted := strings.NewReplacer("/etc/dashpot/tls", files, delegatesMount, delegateFiles(t))
 	for i := range args {
-		args[i] = strings.ReplaceAll(args[i], "/etc/dashpot/tls", files)
+		args[i] = mounted.Replace(args[i])
 	}
 	log, err := os.Create(a.log)
 	if err != nil {
@@ -87,6 +89,27 @@ func startAdapter(t *testing.T, program, redis string) adapterProcess {
 		return err
 	})
 	return a
+}
+
+// delegatesMount is where the chart's pods have the delegates file and its authorities.
+const delegatesMount = "/etc/dashpot/delegates"
+
+// delegateFiles writes the adapter's delegates file and its authorities into a directory;
+// nothing if the chart made none.
+func delegateFiles(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	found, err := env.cluster.Client.CoreV1().ConfigMaps(namespace).Get(t.Context(), "dashpot-adapter-delegates", metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	for name, content := range found.Data {
+		content = strings.ReplaceAll(content, delegatesMount, dir)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // free is an address on loopback that nobody uses.

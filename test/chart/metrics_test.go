@@ -78,7 +78,7 @@ func exported(t *testing.T) map[string][]string {
 	m := process.NewMetrics()
 	m.RPC("/externalscaler.ExternalScaler/GetMetrics", codes.OK, time.Millisecond)
 	m.Served("keda", http.StatusOK, time.Millisecond)
-	m.Decided(scaling.Decision{})
+	m.Decided(&scaling.Decision{})
 	m.Source(answers{}).Read(t.Context(), nil)
 	if _, err := m.Store(answers{}).Load(t.Context(), scaling.Key{}); err == nil {
 		t.Error("no error of the store")
