@@ -191,6 +191,46 @@ func TestRedisRightsInACluster(t *testing.T) {
 	}
 }
 
+// TestRedisRightsAtASentinel is the same behind a Sentinel that wants a login of its own,
+// before and after a failover, of which only its channels tell.
+func TestRedisRightsAtASentinel(t *testing.T) {
+	group := redistest.StartSentinel(t)
+	var admins []*redis.Client
+	for _, server := range []*redistest.Server{group.Primary, group.Replica, group.Sentinel} {
+		admin := redis.NewClient(&redis.Options{Addr: server.Addr()})
+		t.Cleanup(func() { _ = admin.Close() })
+		if server == group.Sentinel {
+			setUser(t, admin, "sentinel", aclUser(t, "dashpot-at-a-sentinel")...)
+		} else {
+			setUser(t, admin, "dashpot", aclUser(t, "dashpot")...)
+		}
+		admins = append(admins, admin)
+	}
+	server, jobs := queue(t)
+	push(t, jobs, 37)
+	s := startScaler(t, "--redis-url=redis-sentinel://dashpot:secret@"+group.Sentinel.Addr()+"?master="+group.Name+"&sentinel_username=sentinel&sentinel_password=secret")
+	client, ref := s.client(), worker(server, "behavior", "{}", "maxReplicaCount", "20")
+	if _, value := ask(t, client, ref); value != 8 {
+		t.Errorf("sends %v; want 8", value)
+	}
+	if err := admins[2].Do(t.Context(), "sentinel", "failover", group.Name).Err(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the record is stored at the new primary", func() bool {
+		ask(t, client, ref)
+		keys, err := admins[1].Keys(t.Context(), "dashpot:*").Result()
+		role, roleErr := admins[1].Do(t.Context(), "role").Slice()
+		return err == nil && roleErr == nil && role[0] == "master" && len(keys) == 1
+	})
+	s.want("POST", "/v1/poke/shop/worker", 202, "shop/worker")
+	s.end()
+	for _, admin := range admins {
+		if refused := denials(t.Context(), t, admin); len(refused) > 0 {
+			t.Errorf("refused: %v", refused)
+		}
+	}
+}
+
 // TestNoRightTooMany takes each right of the scaler away, and each time something that it
 // does is refused.
 func TestNoRightTooMany(t *testing.T) {
