@@ -118,7 +118,7 @@ func (v *evaluation) load(ctx context.Context) {
 
 // catchUp makes the observation the latest that the record knows of.
 func (v *evaluation) catchUp() {
-	v.record.caughtUp(&v.obs, v.policy, v.record.Clock+v.elapsed, v.blind)
+	v.obs.catchUp(&v.record, v.policy, v.record.Clock+v.elapsed, v.blind)
 }
 
 // commit steps and stores what changed. Of several replicas that change a record

@@ -84,7 +84,7 @@ type Request struct {
 // no log may grow with strangers.
 func (e *Evaluator) Evaluate(ctx context.Context, req Request) Decision {
 	full := e.memory.admit(policyName{req.Ref, req.Policy.Record})
-	v := evaluations.Get().(*evaluation)
+	v, _ := evaluations.Get().(*evaluation) // nothing else is in it
 	defer v.end()
 	v.Evaluator = e
 	v.decide(ctx, req, full)

@@ -140,7 +140,7 @@ type step struct {
 
 func (s *step) begin() {
 	s.now, s.changed = s.rec.Clock+s.in.Elapsed, s.in.Unsaved
-	s.outdated = s.rec.caughtUp(&s.obs, s.p, s.now, s.in.Blind)
+	s.outdated = s.obs.catchUp(&s.rec, s.p, s.now, s.in.Blind)
 	s.current, s.status = s.obs.Spec, s.obs.Status
 	if s.simulated() && (s.rec.Seeded || s.obs.OpenLoop) {
 		s.current, s.status = s.rec.Served, s.rec.Served

@@ -7,12 +7,12 @@ import "time"
 // so counts its revisions anew, is believed again.
 const sightLimit = 2 * time.Minute
 
-// caughtUp makes an observation what another process has seen since, at a moment of the
+// catchUp makes an observation what another process has seen since, at a moment of the
 // record's clock, and reports whether there is such a thing: who is cut off from the API server would take its limits from
 // what ran then, and note as moves of the workload what is only its own ignorance. The
 // record's sight is renewed with every reading that a process stores whose look is no older.
 // It says nothing of a count that is simulated, or where nobody knows how old it is (blind).
-func (r *Record) caughtUp(obs *Observation, p *Policy, now time.Duration, blind bool) (outdated bool) {
+func (obs *Observation) catchUp(r *Record, p *Policy, now time.Duration, blind bool) (outdated bool) {
 	last, limit := r.Sight, max(sightLimit, p.staleLimit())
 	switch {
 	case blind, obs.OpenLoop, p.mode() == Shadow:
