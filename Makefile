@@ -77,7 +77,9 @@ vuln: ## Ask Go's vulnerability database about what the programs call
 	$(RELEASE) govulncheck -db $(VULNDB) ./cmd/scaler ./cmd/adapter
 
 cluster: ## Start what e2e runs against, with two scalers, until Ctrl-C
-	$(GO) run ./test/e2e/cmd/cluster
+	@echo "compiling what starts it; the first time Kubernetes and KEDA too: half an hour on two cores"
+	@$(GO) build -o bin/cluster ./test/e2e/cmd/cluster
+	@bin/cluster $(ARGS)
 
 generate: ## Generate the CRD and the copying code of pkg/apis
 	$(CONTROLLER_GEN) object crd paths=./pkg/apis/... output:crd:dir=charts/dashpot/crds

@@ -61,7 +61,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer hangUp()
 
-	d := &show{world: w, queue: q, script: s, screen: screen{out: o.Out, live: o.Live, header: header(scaler, q)}}
+	d := &show{world: w, queue: q, script: s, screen: screen{out: o.Out, live: o.Live, header: header(scaler, q, s)}}
 	first := d.screen.header + "\n"
 	if o.Live {
 		first = "\x1b[2J"
@@ -79,11 +79,14 @@ func Run(ctx context.Context, o Options) error {
 }
 
 // header says what runs where.
-func header(s *scaler, q *queue) string {
+func header(s *scaler, q *queue, story script) string {
 	return fmt.Sprintf(`Dashpot: scaler on the memory store, a queue, and stand-ins for KEDA and the HPA
-  ask it     grpcurl -plaintext %s list
+  policy     a pod for %d jobs; %d up, %d down per %d s; window %d s; cooldown %d s + %.0f s
   ask why    curl -s http://%s/v1/policies/%s/%s
-  the queue  redis-cli -u redis://%s llen jobs`, s.grpcAddr, s.httpAddr, namespace, workloadName, q.server.Addr())
+  ask it     grpcurl -plaintext %s list
+  the queue  redis-cli -u redis://%s llen jobs`,
+		listLength, podsUp, podsDown, story.seconds(periodUnits), story.seconds(windowUnits), story.seconds(cooldownUnits), kedaCooldownUnits*story.unit.Seconds(),
+		s.httpAddr, namespace, workloadName, s.grpcAddr, q.server.Addr())
 }
 
 // scaler is Dashpot itself, on free ports.
@@ -196,7 +199,7 @@ func (d *show) summary() string {
 		fmt.Sprintf("  pause      %.0f s without arrivals inside a window of %d s", (pauseUntil-pauseFrom)*d.script.unit.Seconds(), d.script.seconds(windowUnits)),
 	}
 	if slept > d.empty && d.empty > 0 {
-		lines = append(lines, fmt.Sprintf("  slept      %.1f s after the queue was empty: cooldown %d s from the last reading with work, then KEDA's own %.0f s from its last poll that saw it",
+		lines = append(lines, fmt.Sprintf("  slept      %.1f s after the queue was empty: cooldown %d s from the last reading with work, which is before it was empty, then KEDA's own %.0f s from its last poll that saw it",
 			(slept-d.empty).Seconds(), d.script.seconds(cooldownUnits), kedaCooldownUnits*d.script.unit.Seconds()))
 	}
 	return strings.Join(lines, "\n")

@@ -22,6 +22,7 @@ const (
 	cooldownUnits     = 10
 	kedaCooldownUnits = 3
 	periodUnits       = 2
+	podsUp, podsDown  = 4, 2 // per period
 
 	listLength = 5
 	// jobsPerUnit is how many jobs one replica finishes in a unit.
@@ -54,10 +55,10 @@ func (s script) metadata(queue string) map[string]string {
 		"interval":       "1",
 		"cooldownPeriod": fmt.Sprint(s.seconds(cooldownUnits)),
 		"behavior": fmt.Sprintf(`scaleUp:
-  policies: [{type: Pods, value: 4, periodSeconds: %[1]d}]
+  policies: [{type: Pods, value: %[3]d, periodSeconds: %[1]d}]
 scaleDown:
   stabilizationWindowSeconds: %[2]d
-  policies: [{type: Pods, value: 2, periodSeconds: %[1]d}]
-`, s.seconds(periodUnits), s.seconds(windowUnits)),
+  policies: [{type: Pods, value: %[4]d, periodSeconds: %[1]d}]
+`, s.seconds(periodUnits), s.seconds(windowUnits), podsUp, podsDown),
 	}
 }

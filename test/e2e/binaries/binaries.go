@@ -147,13 +147,14 @@ func (b *builder) pinned(modules ...string) (string, error) {
 // fill builds everything into dir. What is interrupted is not lost: the
 // packages that were compiled are in Go's own build cache.
 func (b *builder) fill(dir string) error {
-	b.logf("building kube-apiserver, KEDA and what else the end-to-end tests run: up to half an hour, once")
-	for _, p := range programs {
+	b.logf("building Kubernetes and KEDA: half an hour on two cores, once. kube-apiserver and keda-adapter take ten minutes each. What is interrupted goes on where it was")
+	for i, p := range programs {
 		start := time.Now()
+		b.logf("[%d/%d] building %s", i+1, len(programs), p.name)
 		if err := b.compile(p, dir); err != nil {
 			return err
 		}
-		b.logf("built %s in %s", p.name, time.Since(start).Round(time.Second))
+		b.logf("[%d/%d] built %s in %s", i+1, len(programs), p.name, time.Since(start).Round(time.Second))
 	}
 	if err := b.copyStages(dir); err != nil {
 		return err

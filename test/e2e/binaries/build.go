@@ -48,7 +48,6 @@ func newBuilder(ctx context.Context, logf Logf) (*builder, error) {
 
 // compile builds one program.
 func (b *builder) compile(p program, dir string) error {
-	b.logf("building %s", p.name)
 	flags := "-s -w"
 	if p.module == kubernetesModule {
 		flags += b.versionFlags()

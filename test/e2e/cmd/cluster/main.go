@@ -12,10 +12,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/pflag"
 )
 
 func main() {
+	redis.SetLogger(silent{})
 	var o options
 	pflag.BoolVar(&o.withoutKEDA, "without-keda", false, "leave KEDA out, and run Dashpot's adapter in the place of its scaler")
 	pflag.IntVar(&o.replicas, "replicas", 2, "replicas of the scaler or the adapter")
@@ -32,3 +34,8 @@ func main() {
 		os.Exit(1) //nolint:gocritic // children end with this process
 	}
 }
+
+// silent drops what go-redis writes of a server that is only just starting.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}

@@ -46,6 +46,7 @@ func (s *session) variables() [][2]string {
 		{"KUBECONFIG", s.cluster.Kubeconfig()},
 		{"REDIS", s.redis.Addr()},
 		{"DASHPOT", "http://" + s.replicas.HTTPAddr(0)},
+		{"LOGS", s.cluster.LogDir()},
 	}
 	if s.scalerAddress != "" {
 		list = append(list, [2]string{"SCALER", s.scalerAddress})
