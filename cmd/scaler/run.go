@@ -69,7 +69,8 @@ func (p parts) run(ctx context.Context) (err error) {
 	pokes := pokes{records.Redis, watcher}
 	p.Metrics.ShowPolicies(evaluator.Decisions)
 	p.Mux.Handle("/v1/", httpapi.New(p.options.Decisions, evaluator, pokes.send, p.Log))
-	kedaDoor := p.door(externalscaler.New(evaluator, policy.Parser{Sources: p.triggers}, watcher, p.view.metrics()))
+	parser := externalscaler.Cached(policy.Parser{Sources: p.triggers}, p.options.MaxPolicies)
+	kedaDoor := p.door(externalscaler.New(evaluator, parser, watcher, p.view.metrics()))
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.view.run(ctx) })

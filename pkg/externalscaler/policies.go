@@ -14,16 +14,20 @@ const (
 	// values, in bytes; what is larger is parsed every time. A PromQL query of a page is
 	// 4 KiB.
 	maxKept = 64 << 10
-	// cacheBudget bounds each of the cache's two generations, in bytes. 40,000 policies
-	// with 500 bytes of metadata each take 60 MB: one generation.
-	cacheBudget = 64 << 20
-	// entryCost is what a policy takes beside its metadata, roughly.
+	// entryCost is what a policy takes beside its metadata, roughly, and usualCost what it
+	// takes in all with the 500 bytes of metadata that are usual.
 	entryCost = 1 << 10
+	usualCost = entryCost + 500
 	// generation is how long one lasts that is never full. KEDA asks every 30 s.
 	generation = 2 * time.Minute
 )
 
-// policyCache parses each distinct metadata once. Its key is the whole metadata,
+// Cached returns a parser that parses each distinct metadata once, for as many policies in
+// use as most: where there are more than it has room for, each visit of KEDA's would parse
+// one anew, which is half of what a visit takes. With 200,000 they are 300 MB.
+func Cached(parser PolicyParser, most int) PolicyParser { return newPolicyCache(parser, most) }
+
+// policyCache is the parser of Cached. Its key is the whole metadata,
 // not a hash of it: no collision can give one trigger another's policy.
 //
 // It has two generations. When the young one is full, or has lasted for long enough, it
@@ -31,6 +35,8 @@ const (
 // stays, at the cost of a map lookup.
 type policyCache struct {
 	parser PolicyParser
+	// budget bounds each of the two generations, in bytes.
+	budget int
 
 	mu         sync.RWMutex
 	young, old map[string]*scaling.Policy
@@ -38,12 +44,12 @@ type policyCache struct {
 	turned     time.Time
 }
 
-func newPolicyCache(parser PolicyParser) *policyCache {
-	return &policyCache{parser: parser, young: map[string]*scaling.Policy{}, turned: time.Now()}
+func newPolicyCache(parser PolicyParser, most int) *policyCache {
+	return &policyCache{parser: parser, budget: most * usualCost, young: map[string]*scaling.Policy{}, turned: time.Now()}
 }
 
-// get returns the policy of some metadata.
-func (c *policyCache) get(metadata map[string]string) *scaling.Policy {
+// Parse returns the policy of some metadata.
+func (c *policyCache) Parse(metadata map[string]string) *scaling.Policy {
 	if sizeOf(metadata) > maxKept {
 		return c.parser.Parse(metadata)
 	}
@@ -70,7 +76,7 @@ func (c *policyCache) admit(key string, metadata map[string]string) *scaling.Pol
 		return other
 	}
 	cost := len(key) + entryCost
-	if c.size+cost > cacheBudget {
+	if c.size+cost > c.budget {
 		c.turn()
 	}
 	c.size += cost

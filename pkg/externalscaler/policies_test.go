@@ -27,14 +27,14 @@ func list(name string) map[string]string {
 
 func TestPolicyIsParsedOnce(t *testing.T) {
 	parser := &counting{}
-	cache := newPolicyCache(parser)
-	first := cache.get(list("jobs"))
+	cache := newPolicyCache(parser, 1000)
+	first := cache.Parse(list("jobs"))
 	for range 10 {
-		if cache.get(list("jobs")) != first {
+		if cache.Parse(list("jobs")) != first {
 			t.Fatal("equal metadata gave another policy")
 		}
 	}
-	if cache.get(list("mails")).Metric != "mails" || parser.parsed.Load() != 2 {
+	if cache.Parse(list("mails")).Metric != "mails" || parser.parsed.Load() != 2 {
 		t.Errorf("parsed %d times, want once per distinct metadata", parser.parsed.Load())
 	}
 }
@@ -43,16 +43,16 @@ func TestPolicyIsParsedOnce(t *testing.T) {
 // forgotten: the cache is bounded.
 func TestPolicyCacheIsBounded(t *testing.T) {
 	parser := &counting{}
-	cache := newPolicyCache(parser)
-	kept := cache.get(list("kept"))
+	cache := newPolicyCache(parser, 1000)
+	kept := cache.Parse(list("kept"))
 	padding := strings.Repeat("x", 10_000)
 	for i := range 10_000 {
-		cache.get(list(padding + strconv.Itoa(i)))
-		if cache.get(list("kept")) != kept {
+		cache.Parse(list(padding + strconv.Itoa(i)))
+		if cache.Parse(list("kept")) != kept {
 			t.Fatalf("forgot a policy in use after %d others", i)
 		}
 	}
-	if entries, most := len(cache.young)+len(cache.old), 2*cacheBudget/10_000; entries > most {
+	if entries, most := len(cache.young)+len(cache.old), 2*1000*usualCost/10_000; entries > most {
 		t.Errorf("%d policies kept, want %d at most", entries, most)
 	}
 	if parser.parsed.Load() != 10_001 {
@@ -64,12 +64,12 @@ func TestPolicyCacheIsBounded(t *testing.T) {
 func TestIdlePoliciesAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		parser := &counting{}
-		cache := newPolicyCache(parser)
-		first := cache.get(list("used"))
-		cache.get(list("idle"))
+		cache := newPolicyCache(parser, 1000)
+		first := cache.Parse(list("used"))
+		cache.Parse(list("idle"))
 		for range 3 {
 			time.Sleep(generation)
-			if cache.get(list("used")) != first {
+			if cache.Parse(list("used")) != first {
 				t.Error("what is used was parsed anew")
 			}
 		}
@@ -80,9 +80,9 @@ func TestIdlePoliciesAreForgotten(t *testing.T) {
 }
 
 func TestLargeMetadataIsNotKept(t *testing.T) {
-	cache := newPolicyCache(&counting{})
+	cache := newPolicyCache(&counting{}, 1000)
 	for _, size := range []int{maxKept, maxKept + 1} {
-		if cache.get(map[string]string{"list": strings.Repeat("x", size-len("list"))}) == nil {
+		if cache.Parse(map[string]string{"list": strings.Repeat("x", size-len("list"))}) == nil {
 			t.Errorf("%d bytes: no policy", size)
 		}
 	}
@@ -92,13 +92,13 @@ func TestLargeMetadataIsNotKept(t *testing.T) {
 }
 
 func TestPolicyCacheIsConcurrent(t *testing.T) {
-	cache := newPolicyCache(&counting{})
+	cache := newPolicyCache(&counting{}, 1000)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			for i := range 1000 {
 				name := strconv.Itoa(i % 50)
-				if got := cache.get(list(name)).Metric; got != name {
+				if got := cache.Parse(list(name)).Metric; got != name {
 					t.Errorf("asked for %s, got the policy of %s", name, got)
 				}
 			}
@@ -123,13 +123,13 @@ func FuzzCanonical(f *testing.F) {
 }
 
 func BenchmarkCachedPolicy(b *testing.B) {
-	cache := newPolicyCache(&counting{})
+	cache := newPolicyCache(&counting{}, 1000)
 	metadata := map[string]string{
 		"scalerAddress": "dashpot.dashpot.svc:9090", "source": "redis", "address": "redis.shop.svc:6379",
 		"listName": "jobs", "listLength": "5", "activationListLength": "0", "databaseIndex": "2",
 		"behavior": strings.Repeat("b", 300),
 	}
 	for b.Loop() {
-		cache.get(metadata)
+		cache.Parse(metadata)
 	}
 }

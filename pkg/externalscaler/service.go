@@ -46,19 +46,19 @@ type Service struct {
 	evaluator Evaluator
 	watcher   Watcher
 	metrics   Metrics
-	policies  *policyCache
+	parser    PolicyParser
 }
 
 // New returns a service over its parts. metrics is nil where no cluster is known.
 func New(evaluator Evaluator, parser PolicyParser, watcher Watcher, metrics Metrics) *Service {
-	return &Service{evaluator: evaluator, watcher: watcher, metrics: metrics, policies: newPolicyCache(parser)}
+	return &Service{evaluator: evaluator, watcher: watcher, metrics: metrics, parser: parser}
 }
 
 // GetMetricSpec returns the one metric of a policy and its target per replica. It
 // is a function of the metadata alone and never fails, not even for a policy that
 // cannot be followed.
 func (s *Service) GetMetricSpec(_ context.Context, ref *pb.ScaledObjectRef) (*pb.GetMetricSpecResponse, error) {
-	policy := s.policies.get(ref.GetScalerMetadata())
+	policy := s.parser.Parse(ref.GetScalerMetadata())
 	return &pb.GetMetricSpecResponse{MetricSpecs: []*pb.MetricSpec{{
 		MetricName:      policy.Metric,
 		TargetSizeFloat: policy.Target.Float(),
@@ -127,7 +127,7 @@ func (s *Service) resolve(sent *pb.ScaledObjectRef) (scaling.Ref, *scaling.Polic
 	if ref.Name == "" || ref.Namespace == "" {
 		return ref, nil, status.Errorf(codes.InvalidArgument, "the request names no ScaledObject: name is %q, namespace is %q, and neither may be empty", ref.Name, ref.Namespace)
 	}
-	return ref, s.policies.get(sent.GetScalerMetadata()), nil
+	return ref, s.parser.Parse(sent.GetScalerMetadata()), nil
 }
 
 // answer is what of a decision is sent: a decision is large, and every handler's stack new.

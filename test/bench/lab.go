@@ -41,6 +41,11 @@ func newLab(short bool, profiles string) (*lab, error) {
 	if err != nil {
 		return nil, err
 	}
+	if profiles != "" {
+		if err := os.MkdirAll(profiles, 0o755); err != nil {
+			return nil, fmt.Errorf("make the directory for profiles: %w", err)
+		}
+	}
 	return &lab{dir: dir, short: short, profiles: profiles}, nil
 }
 

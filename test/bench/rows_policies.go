@@ -24,7 +24,7 @@ func policyRows() []row {
 		},
 		{
 			Name: "policies-100000", What: "100,000" + many, Against: "10,000 policies in the same process",
-			Run: func(ctx context.Context, l *lab) (measured, error) { return growth(ctx, l, 100_000) }, How: howGrowth + " The heap profile is of the end of it.",
+			Run: func(ctx context.Context, l *lab) (measured, error) { return growth(ctx, l, 100_000) }, How: howGrowth + " The heap profile is of the end of it: " + heapOfMany,
 		},
 		{
 			Name: "startup", What: "start-up with 10,000 records present, until it is ready", Against: "with an empty Redis",
@@ -35,6 +35,9 @@ func policyRows() []row {
 }
 
 const howGrowth = "The load stays that of 10,000 policies, so that only their number grows: at KEDA's rates one policy costs 18 times the CPU per call a minute. The process first serves 10,000, then all, each once over before it is measured for one cycle. A cycle is longer with more policies, so every visit finds its reading too old, as it does at KEDA's rates."
+
+// heapOfMany explains the heap profile.
+const heapOfMany = "3.4 KiB are alive for each policy. A quarter is its last decision (`decided`), which answers why; 15 % what this process knows of its record (`memo`), by which it goes on while Redis is away; 12 % the record as it was last decoded, which need not be decoded again while it is the same; a quarter the parsed policy and the metadata that it was parsed from (`pkg/policy`, `canonical`); 6 % that its list was seen to exist, so that a name without a list is told. The process has three times as much, because a collection begins when the heap has doubled, and maps have room to grow."
 
 // cost is what a load took.
 type cost struct {

@@ -47,7 +47,8 @@ func soak(ctx context.Context, l *lab) (measured, error) {
 		looks[i], err = vitalsOf(ctx, h.replicas[0])
 		problems = append(problems, err)
 	}
-	h.keep(ctx, 10*time.Second) // the one policy that is there all the time
+	h.warm(ctx, 10*time.Second)
+	look(0) // which makes buffers too
 	look(0)
 	h.herd(ctx, l.lasts(soakHalf))
 	look(1)

@@ -87,6 +87,17 @@ func (h *herd) keep(ctx context.Context, lasts time.Duration) {
 	eachSecond(ctx, lasts, func() { h.visit(ctx, 0, 0) })
 }
 
+// warm makes all visits of a second at once to the policy that stays, so that the process
+// that stays has its connections, each with 64 KiB of buffers, before it is looked at.
+func (h *herd) warm(ctx context.Context, lasts time.Duration) {
+	eachSecond(ctx, lasts, func() {
+		together(soakPolicies/10, doorCallers, func(int) error {
+			h.visit(ctx, 0, 0)
+			return nil
+		})
+	})
+}
+
 // eachSecond does something once a second for a time; later if it takes longer.
 func eachSecond(ctx context.Context, lasts time.Duration, something func()) {
 	ticker := time.NewTicker(time.Second)

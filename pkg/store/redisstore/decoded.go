@@ -15,7 +15,7 @@ const decodedFor = 2 * time.Minute
 // sends, and this process decodes, only what is newer. A version stands for one record,
 // and a record is a value, so an entry is never wrong: at worst it is not asked for. The
 // record's slices are those that the evaluator remembers too.
-type decoded = recent.Map[string, versioned]
+type decoded = recent.Map[string, *versioned]
 
 // versioned is a record; the zero value's version is no record's.
 type versioned struct {

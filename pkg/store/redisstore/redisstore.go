@@ -86,7 +86,7 @@ func Open(url string, o Options) (*Store, error) {
 	}
 	return &Store{
 		client: target.connect(), instance: o.Instance, timeout: o.Timeout,
-		decoded: recent.New[string, versioned](decodedFor),
+		decoded: recent.New[string, *versioned](decodedFor),
 	}, nil
 }
 
@@ -109,7 +109,10 @@ func (s *Store) Ready(ctx context.Context) error {
 // key expires.
 func (s *Store) Load(ctx context.Context, key scaling.Key) (scaling.Loaded, error) {
 	name := s.redisKey(key)
-	known, _ := s.decoded.Get(name)
+	known, ok := s.decoded.Get(name)
+	if !ok {
+		known = &versioned{}
+	}
 	var loaded scaling.Loaded
 	err := within(ctx, s.timeout, func(ctx context.Context) error {
 		reply, err := loadScript.run(ctx, s.client, name, string(known.version))
@@ -122,7 +125,7 @@ func (s *Store) Load(ctx context.Context, key scaling.Key) (scaling.Loaded, erro
 		return scaling.Loaded{}, fmt.Errorf("load %s: %w", key, err)
 	}
 	if loaded.Found && loaded.Version != known.version {
-		s.decoded.Put(name, versioned{loaded.Version, loaded.Record})
+		s.decoded.Put(name, &versioned{loaded.Version, loaded.Record})
 	}
 	return loaded, nil
 }
@@ -137,7 +140,7 @@ func (s *Store) Swap(ctx context.Context, key scaling.Key, version scaling.Versi
 	if err != nil {
 		return false, fmt.Errorf("swap %s: %w", key, err)
 	}
-	name, stored := s.redisKey(key), versioned{scaling.Version(rand.Text()), next}
+	name, stored := s.redisKey(key), &versioned{scaling.Version(rand.Text()), next}
 	var swapped bool
 	err = within(ctx, s.timeout, func(ctx context.Context) error {
 		reply, err := swapScript.run(ctx, s.client, name, string(version), data, string(stored.version), ttl.Milliseconds())

@@ -67,7 +67,7 @@ func call(ctx context.Context, client redis.UniversalClient, command, script, ke
 }
 
 // parseLoaded reads the answer of loadScript to one who knew a version.
-func parseLoaded(reply any, known versioned) (scaling.Loaded, error) {
+func parseLoaded(reply any, known *versioned) (scaling.Loaded, error) {
 	fields, ok := reply.([]any)
 	if !ok || len(fields) != 3 {
 		return scaling.Loaded{}, fmt.Errorf("redis answered %v, not record, version and time", reply)
