@@ -39,13 +39,19 @@ type policyCache struct {
 	budget int
 
 	mu         sync.RWMutex
-	young, old map[string]*scaling.Policy
+	young, old map[string]parsed
 	size       int // of young
 	turned     time.Time
 }
 
+// parsed is a policy under its key, of which both generations so have the same copy.
+type parsed struct {
+	key    string
+	policy *scaling.Policy
+}
+
 func newPolicyCache(parser PolicyParser, most int) *policyCache {
-	return &policyCache{parser: parser, budget: most * usualCost, young: map[string]*scaling.Policy{}, turned: time.Now()}
+	return &policyCache{parser: parser, budget: most * usualCost, young: map[string]parsed{}, turned: time.Now()}
 }
 
 // Parse returns the policy of some metadata.
@@ -55,52 +61,52 @@ func (c *policyCache) Parse(metadata map[string]string) *scaling.Policy {
 	}
 	key := canonical(metadata)
 	c.mu.RLock()
-	policy, ok := c.young[key]
+	young, ok := c.young[key]
 	grown := time.Since(c.turned) >= generation
 	c.mu.RUnlock()
 	if ok && !grown {
-		return policy
+		return young.policy
 	}
 	return c.admit(key, metadata)
 }
 
 // admit puts the policy of a key into the young generation.
 func (c *policyCache) admit(key string, metadata map[string]string) *scaling.Policy {
-	policy := c.known(key)
-	if policy == nil {
-		policy = c.parser.Parse(metadata)
+	entry, ok := c.known(key)
+	if !ok {
+		entry = parsed{key, c.parser.Parse(metadata)}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if other, ok := c.young[key]; ok { // somebody was faster
-		return other
+		return other.policy
 	}
 	cost := len(key) + entryCost
 	if c.size+cost > c.budget {
 		c.turn()
 	}
 	c.size += cost
-	c.young[key] = policy
-	return policy
+	c.young[entry.key] = entry
+	return entry.policy
 }
 
 // known returns the policy of a key from either generation, after the young one has made
-// room if it was there for long enough; nil if there is none.
-func (c *policyCache) known(key string) *scaling.Policy {
+// room if it was there for long enough.
+func (c *policyCache) known(key string) (entry parsed, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if time.Since(c.turned) >= generation {
 		c.turn()
 	}
-	if policy, ok := c.young[key]; ok {
-		return policy
+	if entry, ok = c.young[key]; !ok {
+		entry, ok = c.old[key]
 	}
-	return c.old[key]
+	return entry, ok
 }
 
 // turn makes the young generation the old one. The caller holds the lock.
 func (c *policyCache) turn() {
-	c.old, c.young = c.young, map[string]*scaling.Policy{}
+	c.old, c.young = c.young, map[string]parsed{}
 	c.size, c.turned = 0, time.Now()
 }
 
