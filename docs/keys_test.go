@@ -27,7 +27,7 @@ var others = map[string][]string{
 	"Helm's":               {"appVersion"},
 	"prometheus-adapter's": {"externalRules"},
 	"Prometheus'":          {"honorLabels", "insecureSkipVerify"},
-	"this repository's":    {"growStack", "testTwins"},
+	"this repository's":    {"testTwins"},
 	"a misspelling":        {"listLenght"},
 }
 
