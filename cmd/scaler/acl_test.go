@@ -192,7 +192,7 @@ func TestRedisRightsInACluster(t *testing.T) {
 }
 
 // TestRedisRightsAtASentinel is the same behind a Sentinel that wants a login of its own,
-// before and after a failover, of which only its channels tell.
+// before and after a failover.
 func TestRedisRightsAtASentinel(t *testing.T) {
 	group := redistest.StartSentinel(t)
 	var admins []*redis.Client

@@ -18,13 +18,16 @@ const (
 	// takes in all with the 500 bytes of metadata that are usual.
 	entryCost = 1 << 10
 	usualCost = entryCost + 500
+	// leastBudget is room for some of the largest, where few policies are taken on.
+	leastBudget = 4 << 20
 	// generation is how long one lasts that is never full. KEDA asks every 30 s.
 	generation = 2 * time.Minute
 )
 
 // Cached returns a parser that parses each distinct metadata once, for as many policies in
 // use as most: where there are more than it has room for, each visit of KEDA's would parse
-// one anew, which is half of what a visit takes. With 200,000 they are 300 MB.
+// one anew, which is half of what a visit takes. With 200,000 they are 300 MB, and 600 MB
+// at most, where a caller floods it with metadata of no policy.
 func Cached(parser PolicyParser, most int) PolicyParser { return newPolicyCache(parser, most) }
 
 // policyCache is the parser of Cached. Its key is the whole metadata,
@@ -51,7 +54,7 @@ type parsed struct {
 }
 
 func newPolicyCache(parser PolicyParser, most int) *policyCache {
-	return &policyCache{parser: parser, budget: most * usualCost, young: map[string]parsed{}, turned: time.Now()}
+	return &policyCache{parser: parser, budget: max(leastBudget, most*usualCost), young: map[string]parsed{}, turned: time.Now()}
 }
 
 // Parse returns the policy of some metadata.

@@ -52,7 +52,7 @@ func TestPolicyCacheIsBounded(t *testing.T) {
 			t.Fatalf("forgot a policy in use after %d others", i)
 		}
 	}
-	if entries, most := len(cache.young)+len(cache.old), 2*1000*usualCost/10_000; entries > most {
+	if entries, most := len(cache.young)+len(cache.old), 2*cache.budget/10_000; entries > most {
 		t.Errorf("%d policies kept, want %d at most", entries, most)
 	}
 	if parser.parsed.Load() != 10_001 {
@@ -77,6 +77,20 @@ func TestIdlePoliciesAreForgotten(t *testing.T) {
 			t.Errorf("%d entries are kept, want the one in use, in two generations", kept)
 		}
 	})
+}
+
+// A limit of few policies has room for large ones.
+func TestFewLargePoliciesAreKept(t *testing.T) {
+	parser := &counting{}
+	cache := newPolicyCache(parser, 10)
+	for range 3 {
+		for i := range 10 {
+			cache.Parse(list(strconv.Itoa(i) + strings.Repeat("x", maxKept-100)))
+		}
+	}
+	if parser.parsed.Load() != 10 {
+		t.Errorf("parsed %d times, want 10", parser.parsed.Load())
+	}
 }
 
 func TestLargeMetadataIsNotKept(t *testing.T) {

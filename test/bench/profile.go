@@ -53,18 +53,28 @@ func (p *program) fetchProfile(ctx context.Context, kind, path string) error {
 // heapLines is how many functions of a heap profile the page shows.
 const heapLines = 14
 
-// heapProfile is what is alive in the scaler after a collection, by the function that
-// allocated it and by who called that, the largest first.
-func (l *lab) heapProfile(ctx context.Context, p *program) (string, error) {
-	path := filepath.Join(l.dir, "heap")
+// keepHeap writes a profile of what is alive in the scaler after a collection.
+func (l *lab) keepHeap(ctx context.Context, p *program, name string) (path string, err error) {
+	path = filepath.Join(l.dir, name)
 	if l.profiles != "" {
-		path = filepath.Join(l.profiles, l.row+".heap")
+		path = filepath.Join(l.profiles, l.row+"."+name)
 	}
-	if err := p.fetchProfile(ctx, "heap?gc=1", path); err != nil {
+	return path, p.fetchProfile(ctx, "heap?gc=1", path)
+}
+
+// heapProfile is what is alive in the scaler after a collection, by the function that
+// allocated it, the largest first; less what was in an earlier profile, unless its path is
+// empty.
+func (l *lab) heapProfile(ctx context.Context, p *program, earlier string) (string, error) {
+	path, err := l.keepHeap(ctx, p, "heap")
+	if err != nil {
 		return "", err
 	}
-	top := exec.CommandContext(ctx, "go", "tool", "pprof", "-sample_index=inuse_space", "-unit=MB", fmt.Sprintf("-nodecount=%d", heapLines), "-top", l.scaler, path)
-	out, err := top.Output()
+	arguments := []string{"tool", "pprof", "-sample_index=inuse_space", "-unit=MB", fmt.Sprintf("-nodecount=%d", heapLines), "-top"}
+	if earlier != "" {
+		arguments = append(arguments, "-base="+earlier)
+	}
+	out, err := exec.CommandContext(ctx, "go", append(arguments, l.scaler, path)...).Output()
 	if err != nil {
 		return "", fmt.Errorf("read the heap profile: %w", err)
 	}

@@ -193,7 +193,7 @@ func growth(ctx context.Context, l *lab, n int) (measured, error) {
 			n*callsPerMinute/60, after.atKEDAsRate(n, after.scaler), after.atKEDAsRate(n, after.redis))),
 	}
 	if n == l.count(100_000) {
-		m.Profile, err = l.heapProfile(ctx, world.server)
+		m.Profile, err = l.heapProfile(ctx, world.server, "")
 	}
 	return m, err
 }

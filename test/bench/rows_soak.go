@@ -50,6 +50,8 @@ func soak(ctx context.Context, l *lab) (measured, error) {
 	h.warm(ctx, 10*time.Second)
 	look(0) // which makes buffers too
 	look(0)
+	heapBefore, err := l.keepHeap(ctx, h.replicas[0], "before")
+	problems = append(problems, err)
 	h.herd(ctx, l.lasts(soakHalf))
 	look(1)
 	h.herd(ctx, l.lasts(soakHalf))
@@ -73,8 +75,6 @@ func soak(ctx context.Context, l *lab) (measured, error) {
 			fmt.Sprintf("Records in Redis: %d, %d without an expiry, the last of them gone in %s.", records.count, records.eternal, records.longest.Round(time.Second)),
 		},
 	}
-	if m.Verdict != met {
-		m.Profile, err = l.heapProfile(ctx, h.replicas[0])
-	}
+	m.Profile, err = l.heapProfile(ctx, h.replicas[0], heapBefore)
 	return m, err
 }
