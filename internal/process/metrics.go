@@ -86,7 +86,7 @@ func outcome(d *scaling.Decision) string {
 }
 
 // Store returns the store, measured.
-func (m *Metrics) Store(store scaling.Store) scaling.Store { return measuredStore{store, m} }
+func (m *Metrics) Store(store scaling.Store) scaling.Store { return &measuredStore{store, m} }
 
 // Source returns the source, measured.
 func (m *Metrics) Source(source scaling.Source) scaling.Source { return measuredSource{source, m} }
@@ -97,7 +97,7 @@ type measuredStore struct {
 }
 
 // Load implements scaling.Store.
-func (s measuredStore) Load(ctx context.Context, key scaling.Key) (scaling.Loaded, error) {
+func (s *measuredStore) Load(ctx context.Context, key scaling.Key) (scaling.Loaded, error) {
 	started := time.Now()
 	record, err := s.Store.Load(ctx, key)
 	s.metrics.store.WithLabelValues("load", result(err)).Observe(time.Since(started).Seconds())
@@ -105,7 +105,7 @@ func (s measuredStore) Load(ctx context.Context, key scaling.Key) (scaling.Loade
 }
 
 // Swap implements scaling.Store.
-func (s measuredStore) Swap(ctx context.Context, key scaling.Key, version scaling.Version, next scaling.Record, ttl time.Duration) (bool, error) {
+func (s *measuredStore) Swap(ctx context.Context, key scaling.Key, version scaling.Version, next scaling.Record, ttl time.Duration) (bool, error) {
 	started := time.Now()
 	swapped, err := s.Store.Swap(ctx, key, version, next, ttl)
 	s.metrics.store.WithLabelValues("swap", result(err)).Observe(time.Since(started).Seconds())

@@ -18,9 +18,9 @@ import (
 )
 
 // evaluatorFunc, parserFunc and watcherFunc make a function a collaborator.
-type evaluatorFunc func(ctx context.Context, req scaling.Request) scaling.Decision
+type evaluatorFunc func(ctx context.Context, req scaling.Request) scaling.Answer
 
-func (f evaluatorFunc) Evaluate(ctx context.Context, req scaling.Request) scaling.Decision {
+func (f evaluatorFunc) Answer(ctx context.Context, req scaling.Request) scaling.Answer {
 	return f(ctx, req)
 }
 
@@ -35,8 +35,8 @@ func (f watcherFunc) Watch(ctx context.Context, ref scaling.Ref, policy *scaling
 }
 
 // decides answers every request alike.
-func decides(d scaling.Decision) evaluatorFunc {
-	return func(context.Context, scaling.Request) scaling.Decision { return d }
+func decides(d scaling.Answer) evaluatorFunc {
+	return func(context.Context, scaling.Request) scaling.Answer { return d }
 }
 
 // jobsPolicy parses any metadata to a policy for the metric jobs at 5 per replica;

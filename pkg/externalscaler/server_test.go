@@ -25,9 +25,9 @@ import (
 )
 
 func TestDeadline(t *testing.T) {
-	hangs := func(ctx context.Context, _ scaling.Request) scaling.Decision {
+	hangs := func(ctx context.Context, _ scaling.Request) scaling.Answer {
 		<-ctx.Done()
-		return scaling.Decision{Err: ctx.Err()}
+		return scaling.Answer{Err: ctx.Err()}
 	}
 	synctest.Test(t, func(t *testing.T) {
 		c := client(t, hangs, externalscaler.Options{})
@@ -47,7 +47,7 @@ func TestPanic(t *testing.T) {
 		Logger:  slog.New(slog.NewTextHandler(&log, nil)),
 		Observe: func(_ string, code codes.Code, _ time.Duration) { seen = code },
 	}
-	panics := func(context.Context, scaling.Request) scaling.Decision { panic("secret") }
+	panics := func(context.Context, scaling.Request) scaling.Answer { panic("secret") }
 	panicsToo := func(context.Context, scaling.Ref, *scaling.Policy, func() error) error { panic("secret") }
 	p := serve(t, externalscaler.New(evaluatorFunc(panics), parserFunc(jobsPolicy), watcherFunc(panicsToo), nil), options)
 	c := pb.NewExternalScalerClient(p.conn)
@@ -73,9 +73,9 @@ func TestObserve(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
 	synctest.Test(t, func(t *testing.T) {
-		c := client(t, func(context.Context, scaling.Request) scaling.Decision {
+		c := client(t, func(context.Context, scaling.Request) scaling.Answer {
 			time.Sleep(time.Second)
-			return scaling.Decision{Err: scaling.ErrNotRead}
+			return scaling.Answer{Err: scaling.ErrNotRead}
 		}, externalscaler.Options{Observe: func(method string, code codes.Code, took time.Duration) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -98,7 +98,7 @@ func TestObserve(t *testing.T) {
 
 func TestHealth(t *testing.T) {
 	health := externalscaler.NewHealth()
-	service := externalscaler.New(decides(scaling.Decision{}), parserFunc(jobsPolicy), watcherFunc(noWatch), nil)
+	service := externalscaler.New(decides(scaling.Answer{}), parserFunc(jobsPolicy), watcherFunc(noWatch), nil)
 	p := serve(t, service, externalscaler.Options{Health: health})
 	c := healthpb.NewHealthClient(p.conn)
 	check := func(when string, want map[string]healthpb.HealthCheckResponse_ServingStatus) {
@@ -119,7 +119,7 @@ func TestHealth(t *testing.T) {
 }
 
 func TestReflection(t *testing.T) {
-	service := externalscaler.New(decides(scaling.Decision{}), parserFunc(jobsPolicy), watcherFunc(noWatch), nil)
+	service := externalscaler.New(decides(scaling.Answer{}), parserFunc(jobsPolicy), watcherFunc(noWatch), nil)
 	closed, err := reflectionpb.NewServerReflectionClient(serve(t, service, externalscaler.Options{}).conn).ServerReflectionInfo(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -153,6 +153,7 @@ func TestReflection(t *testing.T) {
 // asleep is a world without work.
 type asleep struct{}
 
+func (asleep) Answer(context.Context, scaling.Request) scaling.Answer     { return scaling.Answer{} }
 func (asleep) Evaluate(context.Context, scaling.Request) scaling.Decision { return scaling.Decision{} }
 func (asleep) Read(_ context.Context, q []scaling.Query) []scaling.Outcome {
 	return make([]scaling.Outcome, len(q))

@@ -23,7 +23,7 @@ import (
 
 // Evaluator makes decisions.
 type Evaluator interface {
-	Evaluate(ctx context.Context, req scaling.Request) scaling.Decision
+	Answer(ctx context.Context, req scaling.Request) scaling.Answer
 }
 
 // PolicyParser turns a trigger's metadata into a policy: always one, whose Invalid
@@ -82,7 +82,7 @@ func (s *Service) GetMetrics(ctx context.Context, req *pb.GetMetricsRequest) (*p
 	}
 	return &pb.GetMetricsResponse{MetricValues: []*pb.MetricValue{{
 		MetricName:       policy.Metric,
-		MetricValueFloat: answer.value,
+		MetricValueFloat: answer.Value.Float(),
 	}}}, nil
 }
 
@@ -96,7 +96,7 @@ func (s *Service) IsActive(ctx context.Context, sent *pb.ScaledObjectRef) (*pb.I
 	if err != nil {
 		return nil, err
 	}
-	return &pb.IsActiveResponse{Result: answer.active}, nil
+	return &pb.IsActiveResponse{Result: answer.Active}, nil
 }
 
 // StreamIsActive sends true when the watcher says so, and never false: KEDA
@@ -130,15 +130,9 @@ func (s *Service) resolve(sent *pb.ScaledObjectRef) (scaling.Ref, *scaling.Polic
 	return ref, s.parser.Parse(sent.GetScalerMetadata()), nil
 }
 
-// answer is what of a decision is sent: a decision is large, and every handler's stack new.
-type answer struct {
-	value  float64
-	active bool
-}
-
 // decide evaluates a policy; its error is a status.
-func (s *Service) decide(ctx context.Context, ref scaling.Ref, policy *scaling.Policy) (answer, error) {
+func (s *Service) decide(ctx context.Context, ref scaling.Ref, policy *scaling.Policy) (scaling.Answer, error) {
 	policy, _ = s.followed(ctx, ref, policy)
-	d := s.evaluator.Evaluate(ctx, scaling.Request{Ref: ref, Policy: policy})
-	return answer{d.Value.Float(), d.Active}, toStatus(d.Err)
+	answer := s.evaluator.Answer(ctx, scaling.Request{Ref: ref, Policy: policy})
+	return answer, toStatus(answer.Err)
 }

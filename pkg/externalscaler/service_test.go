@@ -19,7 +19,7 @@ import (
 )
 
 func TestGetMetricSpec(t *testing.T) {
-	c := client(t, decides(scaling.Decision{Err: scaling.ErrNotRead}), externalscaler.Options{})
+	c := client(t, decides(scaling.Answer{Err: scaling.ErrNotRead}), externalscaler.Options{})
 	want := &pb.GetMetricSpecResponse{MetricSpecs: []*pb.MetricSpec{{MetricName: "jobs", TargetSizeFloat: 5}}}
 	for name, ref := range map[string]*pb.ScaledObjectRef{
 		"good policy":    worker(nil),
@@ -35,7 +35,7 @@ func TestGetMetricSpec(t *testing.T) {
 }
 
 func TestGetMetrics(t *testing.T) {
-	c := client(t, decides(scaling.Decision{Value: 37_500, Active: true}), externalscaler.Options{})
+	c := client(t, decides(scaling.Answer{Value: 37_500, Active: true}), externalscaler.Options{})
 	want := &pb.GetMetricsResponse{MetricValues: []*pb.MetricValue{{MetricName: "jobs", MetricValueFloat: 37.5}}}
 	for _, name := range []string{"jobs", "JOBS", ""} {
 		got, err := c.GetMetrics(t.Context(), &pb.GetMetricsRequest{ScaledObjectRef: worker(nil), MetricName: name})
@@ -49,7 +49,7 @@ func TestGetMetrics(t *testing.T) {
 
 func TestIsActive(t *testing.T) {
 	for _, active := range []bool{true, false} {
-		c := client(t, decides(scaling.Decision{Active: active}), externalscaler.Options{})
+		c := client(t, decides(scaling.Answer{Active: active}), externalscaler.Options{})
 		got, err := c.IsActive(t.Context(), worker(nil))
 		if err != nil || got.GetResult() != active {
 			t.Errorf("got %v, %v; want %t", got, err, active)
@@ -59,9 +59,9 @@ func TestIsActive(t *testing.T) {
 
 func TestWhoIsAskedAbout(t *testing.T) {
 	var got scaling.Request
-	c := client(t, func(_ context.Context, req scaling.Request) scaling.Decision {
+	c := client(t, func(_ context.Context, req scaling.Request) scaling.Answer {
 		got = req
-		return scaling.Decision{}
+		return scaling.Answer{}
 	}, externalscaler.Options{})
 	if _, err := c.IsActive(t.Context(), worker(nil)); err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestErrors(t *testing.T) {
 		{fmt.Errorf("observe: %w", context.Canceled), codes.Canceled},
 		{errors.New("what is this"), codes.Internal},
 	} {
-		c := client(t, decides(scaling.Decision{Err: tt.err, Value: 1000, Active: true}), externalscaler.Options{})
+		c := client(t, decides(scaling.Answer{Err: tt.err, Value: 1000, Active: true}), externalscaler.Options{})
 		_, err := c.IsActive(t.Context(), worker(nil))
 		wantStatus(t, "IsActive", err, tt.code, tt.err.Error())
 		_, err = c.GetMetrics(t.Context(), &pb.GetMetricsRequest{ScaledObjectRef: worker(nil), MetricName: "jobs"})
@@ -97,7 +97,7 @@ func TestErrors(t *testing.T) {
 }
 
 func TestRequestsWithoutAName(t *testing.T) {
-	c := client(t, decides(scaling.Decision{}), externalscaler.Options{})
+	c := client(t, decides(scaling.Answer{}), externalscaler.Options{})
 	for _, ref := range []*pb.ScaledObjectRef{nil, {}, {Name: "worker"}, {Namespace: "shop"}} {
 		_, err := c.IsActive(t.Context(), ref)
 		wantStatus(t, "IsActive", err, codes.InvalidArgument, "name", "namespace")
@@ -113,8 +113,8 @@ func TestRequestsWithoutAName(t *testing.T) {
 }
 
 func TestTooLargeMessage(t *testing.T) {
-	c := client(t, func(_ context.Context, req scaling.Request) scaling.Decision {
-		return scaling.Decision{Err: req.Policy.Invalid}
+	c := client(t, func(_ context.Context, req scaling.Request) scaling.Answer {
+		return scaling.Answer{Err: req.Policy.Invalid}
 	}, externalscaler.Options{})
 	_, err := c.IsActive(t.Context(), worker(map[string]string{"query": strings.Repeat("x", 3<<20)}))
 	wantStatus(t, "IsActive", err, codes.ResourceExhausted, "2097152")
@@ -140,7 +140,7 @@ func TestStreamIsActive(t *testing.T) {
 		}, 0, codes.Canceled},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := serve(t, externalscaler.New(decides(scaling.Decision{}), parserFunc(jobsPolicy), tt.watch, nil), externalscaler.Options{})
+			p := serve(t, externalscaler.New(decides(scaling.Answer{}), parserFunc(jobsPolicy), tt.watch, nil), externalscaler.Options{})
 			stream, err := pb.NewExternalScalerClient(p.conn).StreamIsActive(t.Context(), worker(nil))
 			if err != nil {
 				t.Fatal(err)
@@ -154,7 +154,7 @@ func TestStreamIsActive(t *testing.T) {
 }
 
 func TestStreamMetricSpec(t *testing.T) {
-	c := client(t, decides(scaling.Decision{}), externalscaler.Options{})
+	c := client(t, decides(scaling.Answer{}), externalscaler.Options{})
 	stream, err := c.StreamMetricSpec(t.Context(), worker(nil))
 	if err != nil {
 		t.Fatal(err)

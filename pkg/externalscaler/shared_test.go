@@ -34,13 +34,13 @@ func TestSharedPolicy(t *testing.T) {
 	shared := &scaling.Policy{Metric: "jobs", Target: 5000, Record: "jobs", Cooldown: time.Minute}
 	var asked string
 	service := externalscaler.New(
-		evaluatorFunc(func(_ context.Context, req scaling.Request) scaling.Decision {
+		evaluatorFunc(func(_ context.Context, req scaling.Request) scaling.Answer {
 			want := *shared
 			want.Metric, want.Target = "jobs-replicas", 1000
 			if req.Ref.Kind != scaling.KindScaledObject || req.Policy.Metric != want.Metric || req.Policy.Target != want.Target || req.Policy.Cooldown != want.Cooldown {
 				t.Errorf("evaluated %+v by %+v; want %+v", req.Ref, req.Policy, want)
 			}
-			return scaling.Decision{Value: 8000, Active: true}
+			return scaling.Answer{Value: 8000, Active: true}
 		}),
 		parserFunc(sharesJobs), watcherFunc(noWatch),
 		metricsFunc(func(namespace, name string) (scaling.Metric, error) {
@@ -75,11 +75,11 @@ func TestSharedPolicyMissing(t *testing.T) {
 			return scaling.Metric{}, fmt.Errorf("shop/jobs: %w", scaling.ErrUnobserved)
 		}), false},
 	} {
-		service := externalscaler.New(evaluatorFunc(func(_ context.Context, req scaling.Request) scaling.Decision {
+		service := externalscaler.New(evaluatorFunc(func(_ context.Context, req scaling.Request) scaling.Answer {
 			if invalid := req.Policy.Invalid; invalid == nil || errors.Is(invalid, scaling.ErrBadPolicy) != tt.bad {
 				t.Errorf("%s: invalid: %v; want a bad policy: %t", tt.name, invalid, tt.bad)
 			}
-			return scaling.Decision{Value: 8000, Active: true, Held: req.Policy.Invalid}
+			return scaling.Answer{Value: 8000, Active: true}
 		}), parserFunc(sharesJobs), watcherFunc(noWatch), tt.metrics)
 		if got, err := service.IsActive(t.Context(), worker(nil)); err != nil || !got.GetResult() {
 			t.Errorf("%s: got %v, %v; want what the evaluator holds", tt.name, got, err)
@@ -110,7 +110,7 @@ func TestSharedStreamEnds(t *testing.T) {
 		})
 		watch := func(stream quietStream, metrics externalscaler.Metrics) (after time.Duration, err error) {
 			started := time.Now()
-			service := externalscaler.New(decides(scaling.Decision{}), parserFunc(sharesJobs), untilDone, metrics)
+			service := externalscaler.New(decides(scaling.Answer{}), parserFunc(sharesJobs), untilDone, metrics)
 			err = service.StreamIsActive(worker(nil), stream)
 			return time.Since(started), err
 		}

@@ -94,7 +94,12 @@ func (b *bentStore) evaluate(t *rapid.T, process int, value float64) (d Decision
 	return d, aged, age, unseen
 }
 
-func (b *bentStore) record() Record { return b.store.data[requestKey].Record }
+func (b *bentStore) record() Record {
+	if r := b.store.data[requestKey].Record; r != nil {
+		return *r
+	}
+	return Record{}
+}
 
 // requestKey is where the record of request("a") is.
 var requestKey = Key{Ref: request("a").Ref, Target: "apps/Deployment/worker"}

@@ -40,6 +40,16 @@ var (
 	ErrTooMany = errors.New("too many")
 )
 
+// Answer is what of a decision goes out; its other fields say nothing where Err is set.
+type Answer struct {
+	Value  algorithm.Milli
+	Active bool
+	Err    error
+}
+
+// Answer returns what of a decision goes out.
+func (d *Decision) Answer() Answer { return Answer{d.Value, d.Active, d.Err} }
+
 // Decision is what one request gets: the answer, and every fact that led to it.
 // Its traces and words are made on demand, by Explain.
 type Decision struct {

@@ -25,6 +25,12 @@ type evaluation struct {
 
 var evaluations = sync.Pool{New: func() any { return new(evaluation) }}
 
+func (e *Evaluator) begin() *evaluation {
+	v, _ := evaluations.Get().(*evaluation) // nothing else is in it
+	v.Evaluator = e
+	return v
+}
+
 // end lets go of all that an evaluation knows, and makes it another one's.
 func (v *evaluation) end() {
 	*v = evaluation{}
@@ -36,6 +42,16 @@ type question struct {
 	key    Key
 	policy *Policy
 	obs    Observation
+}
+
+// run decides, remembers that, and tells it. The decision is the evaluation's.
+func (v *evaluation) run(ctx context.Context, req Request) *Decision {
+	full := v.memory.admit(policyName{req.Ref, req.Policy.Record})
+	v.decide(ctx, req, full)
+	if full == nil && v.memory.decided(&v.step.d, &v.before) {
+		v.onDecision(&v.before, &v.step.d)
+	}
+	return &v.step.d
 }
 
 // decide makes a decision, unless there is no room for it.
@@ -104,16 +120,14 @@ func unservable(p *Policy, obs *Observation) error {
 
 // load fetches the record, and works out how much time has passed for it.
 func (v *evaluation) load(ctx context.Context) {
-	var st state
 	asked := time.Now()
 	if v.obs.Job {
-		st = v.memory.local(v.key)
+		v.memory.local(v.key, &v.state)
 	} else if loaded, err := v.records.Load(ctx, v.key); err != nil {
-		st = v.memory.away(v.key)
+		v.memory.away(v.key, &v.state)
 	} else {
-		st = v.memory.loaded(v.key, &loaded, asked)
+		v.memory.loaded(v.key, &loaded, asked, &v.state)
 	}
-	v.state = st
 }
 
 // catchUp makes the observation the latest that the record knows of.
@@ -145,7 +159,7 @@ func (v *evaluation) commit(ctx context.Context, outcomes []Outcome, newest bool
 // on: that of a replica which was faster (outrun), or of this process alone.
 func (v *evaluation) store(ctx context.Context) (stored, outrun bool) {
 	if v.degraded || v.obs.Job {
-		v.state = v.memory.keep(v.key, v.step.rec, v.state)
+		v.memory.keep(v.key, &v.step.rec, &v.state)
 		return true, false
 	}
 	swapped, err := v.records.Swap(ctx, v.key, v.version, v.step.rec, v.policy.memory()+v.memory.idle)
@@ -155,7 +169,7 @@ func (v *evaluation) store(ctx context.Context) (stored, outrun bool) {
 		v.memory.doubt(v.key)
 		return false, false
 	case swapped:
-		v.state = v.memory.stored(v.key, v.step.rec, v.state)
+		v.memory.stored(v.key, &v.step.rec, &v.state)
 		return true, false
 	}
 	v.load(ctx)
@@ -194,7 +208,7 @@ func (v *evaluation) awaitReading(ctx context.Context, anew bool) (ok bool) {
 // read reads, unless another read has landed between the caller's load and this one's turn.
 func (v *evaluation) read(ctx context.Context, read func() []Outcome, anew bool) {
 	if !anew && v.dated() {
-		if recent := v.memory.recent(v.key, v.state); !recent.wantsReading(&v.question) {
+		if recent := v.memory.recent(v.key, &v.state); !recent.wantsReading(&v.question) {
 			v.state = recent
 			return
 		}

@@ -53,7 +53,7 @@ func (s *fakeStore) Swap(_ context.Context, key Key, version Version, next Recor
 		return false, nil
 	}
 	s.tokens++
-	s.data[key] = Loaded{Record: next, Found: true, Version: Version(fmt.Sprint(s.tokens))}
+	s.data[key] = Loaded{Record: &next, Version: Version(fmt.Sprint(s.tokens))}
 	return true, nil
 }
 

@@ -34,8 +34,8 @@ var ErrNoData = errors.New("no data")
 // arithmetic.
 type Store interface {
 	// Load returns the record of a key and the store's time, of one moment. A key
-	// without a record is not an error. Nobody writes to the slices of a record, neither
-	// the store nor who loads or swaps it.
+	// without a record is not an error. Nobody writes to a record that was loaded, nor to
+	// its slices, neither the store nor who loads or swaps it.
 	Load(ctx context.Context, key Key) (Loaded, error)
 	// Swap replaces the record of a key if it is still the one with that version,
 	// and keeps the new one for ttl. It reports whether it did.
@@ -48,9 +48,8 @@ type Version string
 
 // Loaded is what a store knows of a key.
 type Loaded struct {
-	// Record is the zero Record where Found is false.
-	Record  Record
-	Found   bool
+	// Record is nil where there is none, and where it cannot be read.
+	Record  *Record
 	Version Version
 	// Now is the store's clock.
 	Now time.Time

@@ -142,9 +142,12 @@ func (m *memory) admit(name policyName) error {
 
 // sweep forgets what nobody has asked about for long. The caller holds the lock.
 func (m *memory) sweep(now time.Time) {
-	if now.Sub(m.swept) < sweepEvery {
-		return
+	if now.Sub(m.swept) >= sweepEvery {
+		m.forgetIdle(now)
 	}
+}
+
+func (m *memory) forgetIdle(now time.Time) {
 	m.swept, m.room = now, max(m.room, len(m.last))
 	maps.DeleteFunc(m.known, func(_ Key, k *memo) bool { return now.Sub(k.used) > m.idle })
 	for name, v := range m.last {
@@ -177,22 +180,23 @@ func (m *memory) memo(key Key, now time.Time) *memo {
 	return known
 }
 
-// loaded turns what the store answered into a state. asked is this process's clock
+// loaded makes the state what the store answered. asked is this process's clock
 // before the question went out, so that no delay can make time look shorter.
-func (m *memory) loaded(key Key, l *Loaded, asked time.Time) (st state) {
+func (m *memory) loaded(key Key, l *Loaded, asked time.Time, st *state) {
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := m.memo(key, now)
+	*st = state{}
 	st.version, st.now, st.at, st.latency, st.unsure = l.Version, l.Now, now, now.Sub(asked), !known.sure
+	less := known.has && (l.Record == nil || l.Record.EvaluatedAt < known.record.EvaluatedAt)
 	// The store has less than this process knows it had. Either the answer is what is
 	// old, or the store has lost writes: in a failover, or because it was emptied (and
 	// perhaps another replica wrote what it knew).
-	less := known.has && (!l.Found || l.Record.EvaluatedAt < known.record.EvaluatedAt)
-	lost := less && !known.unsaved && asked.After(known.inStore)
+	lost := known.wasStored() && (l.Record == nil || l.Record.EvaluatedAt < known.storedAt) && asked.After(known.inStore)
 	switch {
-	case l.Found:
-		st.record = l.Record
+	case l.Record != nil:
+		st.record = *l.Record
 		st.elapsed, st.blind, st.adrift = known.bound(l, now)
 		if l.Record.EvaluatedAt >= known.storedAt || lost {
 			known.storedSeen, known.storedAge, known.storedAt = asked, st.elapsed, l.Record.EvaluatedAt
@@ -200,16 +204,18 @@ func (m *memory) loaded(key Key, l *Loaded, asked time.Time) (st state) {
 	case known.has:
 		st.record, st.elapsed, st.unsaved = known.record, known.elapsed(now), known.unsaved
 	}
-	if l.Found && (known.unsaved || lost) {
+	if l.Record != nil && (known.unsaved || lost) {
 		st.unite(advance(known.record, known.elapsed(now), l.Now))
 	}
 	if lost { // others may have known more than this process does
 		st.unsaved, st.lost, known.unsaved = true, true, true
+		if l.Record == nil {
+			known.storedSeen = time.Time{} // it is lost once
+		}
 	}
-	if l.Found && (!less || known.unsaved) || lost {
+	if l.Record != nil && (!less || known.unsaved) || lost {
 		known.record, known.seen, known.age, known.has, known.inStore = st.record, asked, st.elapsed, true, now
 	}
-	return st
 }
 
 // unite adds to the record of a moment what this process remembers of it. The later clock
@@ -223,7 +229,7 @@ func (st *state) unite(mine Record) {
 // knows can have passed. adrift: the store's clock went backwards.
 func (k *memo) bound(l *Loaded, now time.Time) (elapsed time.Duration, blind, adrift bool) {
 	diff := l.Now.Sub(l.Record.Time)
-	if k.storedSeen.IsZero() || l.Record.EvaluatedAt < k.storedAt {
+	if !k.wasStored() || l.Record.EvaluatedAt < k.storedAt {
 		if diff < 0 || diff > unseenLimit {
 			return 0, true, false
 		}
@@ -231,6 +237,9 @@ func (k *memo) bound(l *Loaded, now time.Time) (elapsed time.Duration, blind, ad
 	}
 	return min(max(diff, 0), now.Sub(k.storedSeen)+k.storedAge), false, diff < 0
 }
+
+// wasStored reports whether this process has seen a record in the store.
+func (k *memo) wasStored() bool { return !k.storedSeen.IsZero() }
 
 // elapsed is how much time has passed, at most, since the remembered record was
 // made.
@@ -243,25 +252,24 @@ func advance(r Record, by time.Duration, now time.Time) Record {
 	return r
 }
 
-// local is the state of a key as far as this process remembers it.
-func (m *memory) local(key Key) state {
+// local makes the state that of a key as far as this process remembers it.
+func (m *memory) local(key Key, st *state) {
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := m.memo(key, now)
-	st := state{record: known.record, now: now, at: now}
+	*st = state{}
+	st.record, st.now, st.at = known.record, now, now
 	if known.has {
 		st.elapsed = known.elapsed(now)
 	}
-	return st
 }
 
-// away is the state of a key while the store does not answer.
-func (m *memory) away(key Key) state {
-	st := m.local(key)
+// away makes the state that of a key while the store does not answer.
+func (m *memory) away(key Key, st *state) {
+	m.local(key, st)
 	st.degraded, st.unsure = true, true
 	m.doubt(key)
-	return st
 }
 
 // doubt notes that the store did not answer: others may decide alone from now on.
@@ -271,33 +279,29 @@ func (m *memory) doubt(key Key) {
 	m.memo(key, time.Now()).sure = false
 }
 
-// keep remembers a record that only this process has.
-func (m *memory) keep(key Key, r Record, st state) state {
-	return m.remember(key, r, st, st.degraded)
-}
+// keep remembers a record that only this process has, and makes it the state's.
+func (m *memory) keep(key Key, r *Record, st *state) { m.remember(key, r, st, st.degraded) }
 
-// stored remembers a record that was swapped in.
-func (m *memory) stored(key Key, r Record, st state) state {
-	return m.remember(key, r, st, false)
-}
+// stored remembers a record that was swapped in, and makes it the state's.
+func (m *memory) stored(key Key, r *Record, st *state) { m.remember(key, r, st, false) }
 
-func (m *memory) remember(key Key, r Record, st state, unsaved bool) state {
+func (m *memory) remember(key Key, r *Record, st *state, unsaved bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := m.memo(key, time.Now())
 	seen := st.at.Add(-st.latency)
-	known.record, known.seen, known.age, known.has, known.unsaved, known.sure = r, seen, 0, true, unsaved, !unsaved
+	known.record, known.seen, known.age, known.has, known.unsaved, known.sure = *r, seen, 0, true, unsaved, !unsaved
 	if !unsaved {
 		known.inStore = time.Now()
 		known.storedSeen, known.storedAge, known.storedAt = seen, 0, r.EvaluatedAt
 	}
-	return state{record: r, now: st.now, at: st.at, latency: st.latency, degraded: st.degraded}
+	*st = state{record: *r, now: st.now, at: st.at, latency: st.latency, degraded: st.degraded}
 }
 
 // recent is the state of a key as this process last knew it, at the moment that st
 // has become meanwhile.
-func (m *memory) recent(key Key, st state) state {
-	mine := m.local(key)
+func (m *memory) recent(key Key, st *state) (mine state) {
+	m.local(key, &mine)
 	mine.now, mine.latency, mine.degraded, mine.unsure = st.now.Add(mine.at.Sub(st.at)), st.latency, st.degraded, st.unsure
 	// Where the store is away, now is this process's clock and the record's time another's.
 	if passed := mine.now.Sub(mine.record.Time); passed >= 0 && !st.degraded {
@@ -333,7 +337,8 @@ func (m *memory) decided(d, before *Decision) (ok bool) {
 		m.last[name] = last
 		m.namespaces[name.Namespace]++
 	}
-	*before, last.decision, last.at = last.decision, *d, now
+	*before = last.decision
+	last.decision, last.at = *d, now
 	if d.Key.Target == "" {
 		last.decision.Key.Target = before.Key.Target
 	}

@@ -12,19 +12,19 @@ func TestOldAnswersAreNoLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, key := newMemory(10, 0, time.Hour), Key{Record: "jobs"}
 		answer := func(evaluated time.Duration) *Loaded {
-			return &Loaded{Found: true, Now: time.Now(), Record: Record{Time: time.Now(), Seeded: true, Clock: evaluated, EvaluatedAt: evaluated}}
+			return &Loaded{Now: time.Now(), Record: &Record{Time: time.Now(), Seeded: true, Clock: evaluated, EvaluatedAt: evaluated}}
 		}
 		first := answer(time.Second)
-		m.loaded(key, first, time.Now())
+		stateLoaded(m, key, first, time.Now())
 		time.Sleep(time.Millisecond)
 		askedEarly := time.Now()
 		time.Sleep(time.Millisecond)
-		m.loaded(key, answer(2*time.Second), time.Now())
+		stateLoaded(m, key, answer(2*time.Second), time.Now())
 		time.Sleep(time.Millisecond)
-		if st := m.loaded(key, first, askedEarly); st.lost || st.unsaved || !st.dated() {
+		if st := stateLoaded(m, key, first, askedEarly); st.lost || st.unsaved || !st.dated() {
 			t.Errorf("an answer that was late counts as a loss: %+v", st)
 		}
-		if st := m.loaded(key, first, time.Now()); !st.lost || !st.unsaved || st.dated() {
+		if st := stateLoaded(m, key, first, time.Now()); !st.lost || !st.unsaved || st.dated() {
 			t.Errorf("a record that went back in time is no loss: %+v", st)
 		}
 	})
@@ -36,15 +36,15 @@ func TestALateAnswerKeepsItsAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, key := newMemory(10, 0, time.Hour), Key{Record: "jobs"}
 		old := Record{Time: time.Now(), Seeded: true, Clock: time.Second, EvaluatedAt: time.Second}
-		st := m.loaded(key, &Loaded{Found: true, Now: time.Now(), Record: old}, time.Now())
+		st := stateLoaded(m, key, &Loaded{Now: time.Now(), Record: &old}, time.Now())
 		time.Sleep(2 * time.Second)
-		asked, answered := time.Now(), Loaded{Found: true, Now: time.Now(), Record: old}
+		asked, answered := time.Now(), Loaded{Now: time.Now(), Record: &old}
 		next := old
 		next.Time, next.Clock, next.EvaluatedAt = time.Now(), 3*time.Second, 3*time.Second
 		st.pass()
-		m.stored(key, next, st)
+		m.stored(key, &next, &st)
 		time.Sleep(time.Millisecond)
-		if got := m.loaded(key, &answered, asked); got.elapsed != 2*time.Second {
+		if got := stateLoaded(m, key, &answered, asked); got.elapsed != 2*time.Second {
 			t.Errorf("the old record is %v old, want 2s", got.elapsed)
 		}
 	})

@@ -10,18 +10,18 @@ import (
 func TestAStoreThatWasAway(t *testing.T) {
 	inMemory(t, func(m *memory, key Key) {
 		r := evaluatedAt(time.Second)
-		m.stored(key, r, state{at: time.Now()})
-		if st := m.loaded(key, found(r, 0), time.Now()); st.unsure || st.degraded {
+		m.stored(key, &r, &state{at: time.Now()})
+		if st := stateLoaded(m, key, found(r, 0), time.Now()); st.unsure || st.degraded {
 			t.Errorf("what it has stored: unsure %v, degraded %v", st.unsure, st.degraded)
 		}
-		if st := m.away(key); !st.unsure || !st.degraded {
+		if st := stateAway(m, key); !st.unsure || !st.degraded {
 			t.Errorf("while the store is away: unsure %v, degraded %v", st.unsure, st.degraded)
 		}
-		if st := m.loaded(key, found(r, 0), time.Now()); !st.unsure || st.degraded {
+		if st := stateLoaded(m, key, found(r, 0), time.Now()); !st.unsure || st.degraded {
 			t.Errorf("when it is back: unsure %v, degraded %v", st.unsure, st.degraded)
 		}
-		m.stored(key, r, state{at: time.Now()})
-		if st := m.loaded(key, found(r, 0), time.Now()); st.unsure {
+		m.stored(key, &r, &state{at: time.Now()})
+		if st := stateLoaded(m, key, found(r, 0), time.Now()); st.unsure {
 			t.Error("still unsure when it has stored again")
 		}
 	})
@@ -32,8 +32,8 @@ func TestAStoreThatWasAway(t *testing.T) {
 func TestRecentIsAsSureAsWhatWasLoaded(t *testing.T) {
 	for _, unsure := range []bool{false, true} {
 		inMemory(t, func(m *memory, key Key) {
-			m.stored(key, evaluatedAt(time.Second), state{at: time.Now()})
-			if got := m.recent(key, state{now: time.Now(), at: time.Now(), unsure: unsure}).unsure; got != unsure {
+			m.stored(key, new(evaluatedAt(time.Second)), &state{at: time.Now()})
+			if got := m.recent(key, &state{now: time.Now(), at: time.Now(), unsure: unsure}).unsure; got != unsure {
 				t.Errorf("unsure %v, want %v", got, unsure)
 			}
 		})
@@ -51,8 +51,8 @@ func TestTheLaterClockCounts(t *testing.T) {
 		inMemory(t, func(m *memory, key Key) {
 			mine := evaluatedAt(c.mine)
 			mine.EverActive, mine.LastActive = true, c.mine-time.Second
-			m.keep(key, mine, state{at: time.Now(), degraded: true})
-			st := m.loaded(key, found(evaluatedAt(c.theirs), 0), time.Now())
+			m.keep(key, &mine, &state{at: time.Now(), degraded: true})
+			st := stateLoaded(m, key, found(evaluatedAt(c.theirs), 0), time.Now())
 			if st.record.Clock != c.want || st.record.LastActive != c.want-time.Second {
 				t.Errorf("%s: the clock shows %v, last active at %v; want %v, and a second before", name, st.record.Clock, st.record.LastActive, c.want)
 			}

@@ -87,7 +87,7 @@ func TestBound(t *testing.T) {
 		"an older one, nobody knows":    {memo{storedSeen: now.Add(-2 * time.Hour), storedAt: 8}, 7, time.Hour, 0, true, false},
 		"a newer one than the last one": {memo{storedSeen: now.Add(-2 * time.Second), storedAt: 7}, 8, time.Hour, 2 * time.Second, false, false},
 	} {
-		l := Loaded{Found: true, Now: now.Add(c.shows), Record: Record{Time: now, EvaluatedAt: c.evaluated}}
+		l := Loaded{Now: now.Add(c.shows), Record: &Record{Time: now, EvaluatedAt: c.evaluated}}
 		if elapsed, blind, adrift := c.known.bound(&l, now); elapsed != c.elapsed || blind != c.blind || adrift != c.adrift {
 			t.Errorf("%s: %v, blind %v, adrift %v; want %v, %v, %v", name, elapsed, blind, adrift, c.elapsed, c.blind, c.adrift)
 		}
@@ -99,9 +99,24 @@ func evaluatedAt(clock time.Duration) Record {
 	return Record{Time: time.Now(), Seeded: true, Clock: clock, EvaluatedAt: clock}
 }
 
+func stateLoaded(m *memory, key Key, l *Loaded, asked time.Time) (st state) {
+	m.loaded(key, l, asked, &st)
+	return st
+}
+
+func stateLocal(m *memory, key Key) (st state) {
+	m.local(key, &st)
+	return st
+}
+
+func stateAway(m *memory, key Key) (st state) {
+	m.away(key, &st)
+	return st
+}
+
 // found is what a store answers whose clock is ahead.
 func found(r Record, ahead time.Duration) *Loaded {
-	return &Loaded{Found: true, Record: r, Version: "v", Now: time.Now().Add(ahead)}
+	return &Loaded{Record: &r, Version: "v", Now: time.Now().Add(ahead)}
 }
 
 // inMemory runs a test on a process that knows nothing yet.
@@ -114,16 +129,16 @@ func inMemory(t *testing.T, test func(m *memory, key Key)) {
 func TestSeeingARecordBoundsItsAge(t *testing.T) {
 	inMemory(t, func(m *memory, key Key) {
 		r := evaluatedAt(time.Second)
-		m.loaded(key, found(r, 0), time.Now())
+		stateLoaded(m, key, found(r, 0), time.Now())
 		time.Sleep(5 * time.Second)
-		if st := m.loaded(key, found(r, 50*time.Second), time.Now()); st.elapsed != 5*time.Second {
+		if st := stateLoaded(m, key, found(r, 50*time.Second), time.Now()); st.elapsed != 5*time.Second {
 			t.Errorf("%v old after 5 s, at a clock 50 s ahead", st.elapsed)
 		}
-		if st := m.loaded(key, found(r, -time.Hour), time.Now()); st.elapsed != 0 || !st.adrift {
+		if st := stateLoaded(m, key, found(r, -time.Hour), time.Now()); st.elapsed != 0 || !st.adrift {
 			t.Errorf("%v old, adrift %v, at a clock that went back", st.elapsed, st.adrift)
 		}
 		time.Sleep(3 * time.Second)
-		if st := m.loaded(key, found(r, time.Hour), time.Now()); st.elapsed != 3*time.Second {
+		if st := stateLoaded(m, key, found(r, time.Hour), time.Now()); st.elapsed != 3*time.Second {
 			t.Errorf("%v old, 3 s after it was taken for new", st.elapsed)
 		}
 	})
@@ -136,12 +151,12 @@ func TestALateAnswerBoundsNothing(t *testing.T) {
 		asked := time.Now()
 		time.Sleep(2 * time.Second)
 		next := evaluatedAt(3 * time.Second)
-		m.stored(key, next, state{at: time.Now()})
+		m.stored(key, &next, &state{at: time.Now()})
 		time.Sleep(3 * time.Second)
-		if st := m.loaded(key, found(old, 0), asked); st.lost {
+		if st := stateLoaded(m, key, found(old, 0), asked); st.lost {
 			t.Error("a late answer is a loss")
 		}
-		if st := m.loaded(key, found(next, time.Hour), time.Now()); st.elapsed != 3*time.Second {
+		if st := stateLoaded(m, key, found(next, time.Hour), time.Now()); st.elapsed != 3*time.Second {
 			t.Errorf("%v old after 3 s", st.elapsed)
 		}
 	})
@@ -149,18 +164,51 @@ func TestALateAnswerBoundsNothing(t *testing.T) {
 
 // The round trip is a part of the age: the store read its clock at its beginning, at worst.
 func TestTheRoundTripCounts(t *testing.T) {
-	for name, remember := range map[string]func(*memory, Key, Record, state) state{
+	for name, remember := range map[string]func(*memory, Key, *Record, *state){
 		"stored": (*memory).stored, "kept": (*memory).keep,
 	} {
 		inMemory(t, func(m *memory, key Key) {
 			r := evaluatedAt(time.Second)
-			remember(m, key, r, state{at: time.Now(), latency: 2 * time.Second})
-			if got := m.local(key).elapsed; got != 2*time.Second {
+			remember(m, key, &r, &state{at: time.Now(), latency: 2 * time.Second})
+			if got := stateLocal(m, key).elapsed; got != 2*time.Second {
 				t.Errorf("%s: %v old by this process's clock, want 2s", name, got)
 			}
-			if st := m.loaded(key, found(r, time.Hour), time.Now()); st.elapsed != 2*time.Second {
+			if st := stateLoaded(m, key, found(r, time.Hour), time.Now()); st.elapsed != 2*time.Second {
 				t.Errorf("%s: %v old by the store's, want 2s", name, st.elapsed)
 			}
+		})
+	}
+}
+
+// What the store has lost while this process was alone is lost too, once: others may have
+// known more. Losing what this process has never stored is none.
+func TestALossWhileAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		stored time.Duration // 0 if this process has never stored or seen a record
+		shows  *Record
+		lost   bool
+	}{
+		"emptied":                    {2 * time.Second, nil, true},
+		"an older record":            {2 * time.Second, new(evaluatedAt(time.Second)), true},
+		"the record that was stored": {2 * time.Second, new(evaluatedAt(2 * time.Second)), false},
+		"another's newer one":        {2 * time.Second, new(evaluatedAt(9 * time.Second)), false},
+		"nothing was ever stored":    {0, nil, false},
+		"another's first":            {0, new(evaluatedAt(time.Second)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inMemory(t, func(m *memory, key Key) {
+				if c.stored > 0 {
+					m.stored(key, new(evaluatedAt(c.stored)), &state{at: time.Now()})
+				}
+				time.Sleep(time.Second)
+				m.keep(key, new(evaluatedAt(c.stored+time.Second)), &state{at: time.Now(), degraded: true})
+				for _, want := range []bool{c.lost, false} {
+					time.Sleep(time.Second)
+					if st := stateLoaded(m, key, &Loaded{Record: c.shows, Now: time.Now()}, time.Now()); st.lost != want || !st.unsaved {
+						t.Errorf("lost %v, unsaved %v; want %v and true", st.lost, st.unsaved, want)
+					}
+				}
+			})
 		})
 	}
 }
@@ -180,12 +228,12 @@ func TestAKeyThatIsGone(t *testing.T) {
 			inMemory(t, func(m *memory, key Key) {
 				asked := time.Now()
 				time.Sleep(time.Second)
-				m.keep(key, evaluatedAt(time.Second), state{at: time.Now(), degraded: c.degraded})
+				m.keep(key, new(evaluatedAt(time.Second)), &state{at: time.Now(), degraded: c.degraded})
 				time.Sleep(3 * time.Second)
 				if !c.late {
 					asked = time.Now()
 				}
-				st := m.loaded(key, &Loaded{Now: time.Now()}, asked)
+				st := stateLoaded(m, key, &Loaded{Now: time.Now()}, asked)
 				if st.record.EvaluatedAt != time.Second || st.elapsed != 3*time.Second || st.lost != c.lost || st.unsaved != c.unsaved {
 					t.Errorf("%+v after 3 s, lost %v, unsaved %v; want %v, %v", st.record, st.lost, st.unsaved, c.lost, c.unsaved)
 				}
@@ -204,11 +252,11 @@ func TestWhatIsNotStoredIsAddedAgain(t *testing.T) {
 				time.Sleep(9 * time.Second)
 				mine := evaluatedAt(10 * time.Second)
 				mine.History = mine.History.Add(10*time.Second, 20)
-				m.keep(key, mine, state{at: time.Now(), degraded: degraded})
+				m.keep(key, &mine, &state{at: time.Now(), degraded: degraded})
 				for range 3 {
 					time.Sleep(time.Second)
 					l := found(old, 0)
-					st := m.loaded(key, l, time.Now())
+					st := stateLoaded(m, key, l, time.Now())
 					if len(st.record.History.Highs) != 1 || !st.unsaved || st.elapsed != 0 || !st.record.Time.Equal(l.Now) {
 						t.Errorf("%+v, elapsed %v, unsaved %v; want the 20, as of now, to be stored", st.record, st.elapsed, st.unsaved)
 					}
@@ -220,9 +268,9 @@ func TestWhatIsNotStoredIsAddedAgain(t *testing.T) {
 
 func TestForgottenIsUnknown(t *testing.T) {
 	inMemory(t, func(m *memory, key Key) {
-		m.stored(key, evaluatedAt(time.Second), state{at: time.Now()})
+		m.stored(key, new(evaluatedAt(time.Second)), &state{at: time.Now()})
 		m.forget(key)
-		if st := m.local(key); st.record.Seeded {
+		if st := stateLocal(m, key); st.record.Seeded {
 			t.Errorf("still known: %+v", st.record)
 		}
 	})
@@ -245,9 +293,9 @@ func TestRecent(t *testing.T) {
 	} {
 		inMemory(t, func(m *memory, key Key) {
 			r := evaluatedAt(time.Second)
-			m.stored(key, r, state{at: time.Now()})
+			m.stored(key, &r, &state{at: time.Now()})
 			time.Sleep(5 * time.Second)
-			st := m.recent(key, state{now: r.Time.Add(c.shows), at: time.Now(), degraded: c.degraded})
+			st := m.recent(key, &state{now: r.Time.Add(c.shows), at: time.Now(), degraded: c.degraded})
 			if st.elapsed != c.want || st.degraded != c.degraded {
 				t.Errorf("%s: %v old, degraded %v; want %v", name, st.elapsed, st.degraded, c.want)
 			}

@@ -42,7 +42,7 @@ func TestMemoryShrinks(t *testing.T) {
 		empty := heap()
 		for i := range many {
 			key := Key{Record: fmt.Sprint(i)}
-			m.local(key)
+			stateLocal(m, key)
 			m.decided(&Decision{Key: key}, &Decision{})
 		}
 		full := heap()

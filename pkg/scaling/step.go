@@ -145,7 +145,7 @@ func (s *step) begin() {
 	if s.simulated() && (s.rec.Seeded || s.obs.OpenLoop) {
 		s.current, s.status = s.rec.Served, s.rec.Served
 	}
-	s.bounds = boundsOf(s.p, s.obs)
+	s.bounds = boundsOf(s.p, &s.obs)
 	s.canSleep = s.obs.ToZero
 	if s.obs.Native && s.p.Min != nil && *s.p.Min > 0 {
 		s.canSleep = false // KEDA would not ask us; a native HPA does
@@ -170,7 +170,7 @@ func (s *step) canWork() bool { return s.p.canWork() || s.obs.OtherWakes }
 
 // boundsOf are the policy's own bounds as far as the observed ones allow: the HPA
 // applies its own whatever is sent.
-func boundsOf(p *Policy, obs Observation) algorithm.Bounds {
+func boundsOf(p *Policy, obs *Observation) algorithm.Bounds {
 	b := obs.Bounds
 	within := func(n int32) int32 {
 		if obs.OpenLoop {

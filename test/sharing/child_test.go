@@ -155,8 +155,8 @@ const answerTrailer = "answer"
 
 type telling struct{ *scaling.Evaluator }
 
-func (e telling) Evaluate(ctx context.Context, req scaling.Request) scaling.Decision {
-	d := e.Evaluator.Evaluate(ctx, req)
+func (e telling) Answer(ctx context.Context, req scaling.Request) scaling.Answer {
+	d := e.Evaluate(ctx, req)
 	text, err := json.Marshal(answer{d.Key.String(), d.At, d.From, d.Replicas, d.Active, d.Value, d.Held != nil, d.Degraded})
 	if err == nil {
 		err = grpc.SetTrailer(ctx, metadata.Pairs(answerTrailer, string(text)))
@@ -164,5 +164,5 @@ func (e telling) Evaluate(ctx context.Context, req scaling.Request) scaling.Deci
 	if err != nil {
 		panic(err) // the check would miss an answer
 	}
-	return d
+	return d.Answer()
 }

@@ -26,7 +26,7 @@ type Store struct {
 }
 
 type entry struct {
-	record  scaling.Record
+	record  *scaling.Record
 	version scaling.Version
 	expires time.Time
 }
@@ -57,8 +57,8 @@ func (s *Store) Load(ctx context.Context, key scaling.Key) (scaling.Loaded, erro
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	e, found := s.live(key, now)
-	return scaling.Loaded{Record: e.record, Found: found, Version: e.version, Now: now}, nil
+	e := s.live(key, now)
+	return scaling.Loaded{Record: e.record, Version: e.version, Now: now}, nil
 }
 
 // Swap implements scaling.Store. It fails when the context has ended, and for a ttl
@@ -74,20 +74,19 @@ func (s *Store) Swap(ctx context.Context, key scaling.Key, version scaling.Versi
 	defer s.mu.Unlock()
 	now := s.now()
 	s.sweep(now)
-	if e, _ := s.live(key, now); e.version != version {
+	if s.live(key, now).version != version {
 		return false, nil
 	}
-	s.entries[key] = entry{next, scaling.Version(rand.Text()), now.Add(ttl)}
+	s.entries[key] = entry{&next, scaling.Version(rand.Text()), now.Add(ttl)}
 	return true, nil
 }
 
 // live returns the entry of a key, the zero one if there is none or it has expired.
-func (s *Store) live(key scaling.Key, now time.Time) (entry, bool) {
-	e, ok := s.entries[key]
-	if !ok || !now.Before(e.expires) {
-		return entry{}, false
+func (s *Store) live(key scaling.Key, now time.Time) entry {
+	if e := s.entries[key]; now.Before(e.expires) {
+		return e
 	}
-	return e, true
+	return entry{}
 }
 
 func (s *Store) sweep(now time.Time) {

@@ -13,12 +13,12 @@ const decodedFor = 2 * time.Minute
 
 // decoded keeps the last record of each key that was written or read, so that Redis
 // sends, and this process decodes, only what is newer. A version stands for one record,
-// and a record is a value, so an entry is never wrong: at worst it is not asked for. The
+// and nobody writes to one, so an entry is never wrong: at worst it is not asked for. The
 // record's slices are those that the evaluator remembers too.
 type decoded = recent.Map[string, *versioned]
 
 // versioned is a record; the zero value's version is no record's.
 type versioned struct {
 	version scaling.Version
-	record  scaling.Record
+	record  *scaling.Record
 }

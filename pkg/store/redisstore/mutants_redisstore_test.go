@@ -101,13 +101,13 @@ func TestNonsenseIsNoAnswer(t *testing.T) {
 		nil, "OK", []any{}, []any{"record", "version"}, []any{"record", "version", now, now}, []any{"record", "version", "now"},
 		[]any{"record", "version", []any{"7"}}, []any{"record", "version", []any{"7", "x"}}, []any{"record", "version", []any{"7", "0x8"}}, []any{"record", "version", []any{"7", "8", "9"}},
 	} {
-		if loaded, err := parseLoaded(reply, &versioned{}); err == nil || !strings.Contains(err.Error(), "redis answered") || loaded.Found || loaded.Version != "" || !loaded.Now.IsZero() {
+		if loaded, err := parseLoaded(reply, &versioned{}); err == nil || !strings.Contains(err.Error(), "redis answered") || loaded.Record != nil || loaded.Version != "" || !loaded.Now.IsZero() {
 			t.Errorf("%v is taken for %+v, %v", reply, loaded, err)
 		}
 	}
 	for _, version := range []any{nil, int64(3)} {
 		loaded, err := parseLoaded([]any{`{"v":1}`, version, now}, &versioned{})
-		if err != nil || loaded.Found || !loaded.Now.Equal(time.Unix(7, 8000)) {
+		if err != nil || loaded.Record != nil || !loaded.Now.Equal(time.Unix(7, 8000)) {
 			t.Errorf("version %v: %+v, %v", version, loaded, err)
 		}
 	}

@@ -124,7 +124,7 @@ func (s *Store) Load(ctx context.Context, key scaling.Key) (scaling.Loaded, erro
 	if err != nil {
 		return scaling.Loaded{}, fmt.Errorf("load %s: %w", key, err)
 	}
-	if loaded.Found && loaded.Version != known.version {
+	if loaded.Record != nil && loaded.Version != known.version {
 		s.decoded.Put(name, &versioned{loaded.Version, loaded.Record})
 	}
 	return loaded, nil
@@ -140,7 +140,7 @@ func (s *Store) Swap(ctx context.Context, key scaling.Key, version scaling.Versi
 	if err != nil {
 		return false, fmt.Errorf("swap %s: %w", key, err)
 	}
-	name, stored := s.redisKey(key), &versioned{scaling.Version(rand.Text()), next}
+	name, stored := s.redisKey(key), &versioned{scaling.Version(rand.Text()), &next}
 	var swapped bool
 	err = within(ctx, s.timeout, func(ctx context.Context) error {
 		reply, err := swapScript.run(ctx, s.client, name, string(version), data, string(stored.version), ttl.Milliseconds())

@@ -78,12 +78,16 @@ func increment(ctx context.Context, store *Store) (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	loaded.Record.Served++
-	swapped, err := store.Swap(ctx, jobs, loaded.Version, loaded.Record, time.Hour)
+	var next scaling.Record
+	if loaded.Record != nil {
+		next = *loaded.Record
+	}
+	next.Served++
+	swapped, err := store.Swap(ctx, jobs, loaded.Version, next, time.Hour)
 	if err == nil && !swapped {
 		err = errors.New("refused")
 	}
-	return loaded.Record.Served, err
+	return next.Served, err
 }
 
 func mustIncrement(t *testing.T, store *Store, want int32) {

@@ -83,12 +83,12 @@ func parseLoaded(reply any, known *versioned) (scaling.Loaded, error) {
 	}
 	loaded.Version = scaling.Version(version)
 	if loaded.Version == known.version && version != "" {
-		loaded.Record, loaded.Found = known.record, true
+		loaded.Record = known.record
 		return loaded, nil
 	}
 	data, _ := fields[0].(string)
 	if record, err := scaling.UnmarshalRecord([]byte(data)); err == nil {
-		loaded.Record, loaded.Found = record, true
+		loaded.Record = &record
 	}
 	return loaded, nil
 }

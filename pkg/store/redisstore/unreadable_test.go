@@ -13,8 +13,8 @@ func TestTheUnreadableIsNoRecordTheSecondTime(t *testing.T) {
 	store := open(t, "redis://"+server.Addr(), patient)
 	server.HSet(store.redisKey(jobs), "record", "garbage", "version", "v")
 	for i := range 3 {
-		if loaded := load(t, store); loaded.Found || loaded.Version != "v" {
-			t.Errorf("load %d: found %v, version %q; want no record, and its version", i+1, loaded.Found, loaded.Version)
+		if loaded := load(t, store); loaded.Record != nil || loaded.Version != "v" {
+			t.Errorf("load %d: %+v, version %q; want no record, and its version", i+1, loaded.Record, loaded.Version)
 		}
 	}
 }

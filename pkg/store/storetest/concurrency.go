@@ -73,8 +73,12 @@ func increment(t *testing.T, store scaling.Store) bool {
 			t.Error(err)
 			return false
 		}
-		loaded.Record.Served++
-		swapped, err := store.Swap(t.Context(), jobs, loaded.Version, loaded.Record, time.Hour)
+		var next scaling.Record
+		if loaded.Record != nil {
+			next = *loaded.Record
+		}
+		next.Served++
+		swapped, err := store.Swap(t.Context(), jobs, loaded.Version, next, time.Hour)
 		if err != nil {
 			t.Error(err)
 			return false
