@@ -47,9 +47,6 @@ type Answer struct {
 	Err    error
 }
 
-// Answer returns what of a decision goes out.
-func (d *Decision) Answer() Answer { return Answer{d.Value, d.Active, d.Err} }
-
 // Decision is what one request gets: the answer, and every fact that led to it.
 // Its traces and words are made on demand, by Explain.
 type Decision struct {

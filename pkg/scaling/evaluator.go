@@ -93,7 +93,8 @@ func (e *Evaluator) Evaluate(ctx context.Context, req Request) Decision {
 func (e *Evaluator) Answer(ctx context.Context, req Request) Answer {
 	v := e.begin()
 	defer v.end()
-	return v.run(ctx, req).Answer()
+	d := v.run(ctx, req)
+	return Answer{d.Value, d.Active, d.Err}
 }
 
 // Decisions returns the last decision of every key that this process has been

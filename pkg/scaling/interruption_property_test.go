@@ -35,19 +35,19 @@ func newInterruptedWorld(replicas int32) *interruptedWorld {
 
 // interruptions are what may happen before an evaluation.
 var interruptions = map[string]func(w *interruptedWorld){
-	"nothing":            func(*interruptedWorld) {},
-	"first killed":       func(w *interruptedWorld) { w.kill(0) },
-	"second killed":      func(w *interruptedWorld) { w.kill(1) },
-	"store unreachable":  func(w *interruptedWorld) { w.store.err = errors.New("connection refused") },
-	"store read only":    func(w *interruptedWorld) { w.store.readOnly = true },
-	"store back":         func(w *interruptedWorld) { w.store.err, w.store.readOnly = nil, false },
-	"store emptied":      func(w *interruptedWorld) { w.store.data = map[Key]Loaded{} },
+	"nothing":           func(*interruptedWorld) {},
+	"first killed":      func(w *interruptedWorld) { w.kill(0) },
+	"second killed":     func(w *interruptedWorld) { w.kill(1) },
+	"store unreachable": func(w *interruptedWorld) { w.store.err = errors.New("connection refused") },
+	"store read only":   func(w *interruptedWorld) { w.store.readOnly = true },
+	"store back":        func(w *interruptedWorld) { w.store.err, w.store.readOnly = nil, false },
+	"store emptied":     func(w *interruptedWorld) { w.store.data = map[Key]Loaded{} },
 	"clock 10 min ahead": func(w *interruptedWorld) {
 		if w.alone < 0 {
 			w.store.skew += 10 * time.Minute
 		}
 	},
-	"clock 10 min back":  func(w *interruptedWorld) { w.store.skew -= 10 * time.Minute },
+	"clock 10 min back": func(w *interruptedWorld) { w.store.skew -= 10 * time.Minute },
 }
 
 func (w *interruptedWorld) kill(replica int) {

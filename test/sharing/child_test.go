@@ -164,5 +164,5 @@ func (e telling) Answer(ctx context.Context, req scaling.Request) scaling.Answer
 	if err != nil {
 		panic(err) // the check would miss an answer
 	}
-	return d.Answer()
+	return scaling.Answer{Value: d.Value, Active: d.Active, Err: d.Err}
 }
