@@ -85,6 +85,10 @@ func outcome(d *scaling.Decision) string {
 	return "served"
 }
 
+func (m *Metrics) stored(what string, started time.Time, err error) {
+	m.store.WithLabelValues(what, result(err)).Observe(time.Since(started).Seconds())
+}
+
 // Store returns the store, measured.
 func (m *Metrics) Store(store scaling.Store) scaling.Store { return &measuredStore{store, m} }
 
@@ -97,18 +101,18 @@ type measuredStore struct {
 }
 
 // Load implements scaling.Store.
-func (s *measuredStore) Load(ctx context.Context, key scaling.Key) (scaling.Loaded, error) {
+func (s *measuredStore) Load(ctx context.Context, key scaling.Key) (*scaling.Loaded, error) {
 	started := time.Now()
-	record, err := s.Store.Load(ctx, key)
-	s.metrics.store.WithLabelValues("load", result(err)).Observe(time.Since(started).Seconds())
-	return record, err
+	loaded, err := s.Store.Load(ctx, key)
+	s.metrics.stored("load", started, err)
+	return loaded, err
 }
 
 // Swap implements scaling.Store.
 func (s *measuredStore) Swap(ctx context.Context, key scaling.Key, version scaling.Version, next scaling.Record, ttl time.Duration) (bool, error) {
 	started := time.Now()
 	swapped, err := s.Store.Swap(ctx, key, version, next, ttl)
-	s.metrics.store.WithLabelValues("swap", result(err)).Observe(time.Since(started).Seconds())
+	s.metrics.stored("swap", started, err)
 	return swapped, err
 }
 

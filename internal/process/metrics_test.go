@@ -94,8 +94,8 @@ func TestRPCsAreCounted(t *testing.T) {
 // away is a store and a source that do not answer.
 type away struct{}
 
-func (away) Load(context.Context, scaling.Key) (scaling.Loaded, error) {
-	return scaling.Loaded{}, errors.New("away")
+func (away) Load(context.Context, scaling.Key) (*scaling.Loaded, error) {
+	return nil, errors.New("away")
 }
 
 func (away) Swap(context.Context, scaling.Key, scaling.Version, scaling.Record, time.Duration) (bool, error) {

@@ -76,10 +76,10 @@ func (o Options) withDefaults() Options {
 // themselves, cleanly, within their 33 minutes.
 func NewServer(service *Service, options Options) *grpc.Server {
 	o := options.withDefaults()
-	i := interceptors{deadline: o.Deadline, observe: o.Observe, logger: o.Logger}
+	i := &interceptors{deadline: o.Deadline, observe: o.Observe, logger: o.Logger}
 	config := []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(i.observeUnary, i.recoverUnary, i.limitUnary),
-		grpc.ChainStreamInterceptor(i.observeStream, i.recoverStream),
+		grpc.UnaryInterceptor(i.unary),
+		grpc.StreamInterceptor(i.stream),
 		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.MaxSendMsgSize(maxResponse),
 		grpc.ConnectionTimeout(handshakeLimit),

@@ -45,7 +45,7 @@ type question struct {
 }
 
 // run decides, remembers that, and tells it. The decision is the evaluation's.
-func (v *evaluation) run(ctx context.Context, req Request) *Decision {
+func (v *evaluation) run(ctx context.Context, req *Request) *Decision {
 	full := v.memory.admit(policyName{req.Ref, req.Policy.Record})
 	v.decide(ctx, req, full)
 	if full == nil && v.memory.decided(&v.step.d, &v.before) {
@@ -55,7 +55,7 @@ func (v *evaluation) run(ctx context.Context, req Request) *Decision {
 }
 
 // decide makes a decision, unless there is no room for it.
-func (v *evaluation) decide(ctx context.Context, req Request, full error) {
+func (v *evaluation) decide(ctx context.Context, req *Request, full error) {
 	if err := v.look(ctx, req, full); err != nil {
 		v.refuse(err)
 		return
@@ -80,7 +80,7 @@ func (v *evaluation) decide(ctx context.Context, req Request, full error) {
 }
 
 // look observes the workload, and says why nothing can be decided.
-func (v *evaluation) look(ctx context.Context, req Request, full error) (err error) {
+func (v *evaluation) look(ctx context.Context, req *Request, full error) (err error) {
 	v.policy = req.Policy
 	v.obs, err = v.observer.Observe(ctx, req.Ref, req.Policy.Metric)
 	v.obs.UID = cmp.Or(v.obs.UID, req.UID)
@@ -126,7 +126,7 @@ func (v *evaluation) load(ctx context.Context) {
 	} else if loaded, err := v.records.Load(ctx, v.key); err != nil {
 		v.memory.away(v.key, &v.state)
 	} else {
-		v.memory.loaded(v.key, &loaded, asked, &v.state)
+		v.memory.loaded(v.key, loaded, asked, &v.state)
 	}
 }
 

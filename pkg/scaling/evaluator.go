@@ -85,7 +85,7 @@ type Request struct {
 func (e *Evaluator) Evaluate(ctx context.Context, req Request) Decision {
 	v := e.begin()
 	defer v.end()
-	return *v.run(ctx, req)
+	return *v.run(ctx, &req)
 }
 
 // Answer is Evaluate for who needs no more than the answer: a decision takes 1.4 KB of the
@@ -93,7 +93,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, req Request) Decision {
 func (e *Evaluator) Answer(ctx context.Context, req Request) Answer {
 	v := e.begin()
 	defer v.end()
-	d := v.run(ctx, req)
+	d := v.run(ctx, &req)
 	return Answer{d.Value, d.Active, d.Err}
 }
 
@@ -124,7 +124,11 @@ func (e *Evaluator) forget(ctx context.Context, key Key) error {
 		if err != nil {
 			return fmt.Errorf("forget %s: %w", key, err)
 		}
-		empty := loaded.Record.forgotten(loaded.Now)
+		var last Record
+		if loaded.Record != nil {
+			last = *loaded.Record
+		}
+		empty := last.forgotten(loaded.Now)
 		// It has to be there for as long as another process may remember the one before.
 		swapped, err := e.records.Swap(ctx, key, loaded.Version, empty, max(time.Hour, e.memory.idle+sweepEvery))
 		if err != nil {

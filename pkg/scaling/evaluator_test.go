@@ -29,13 +29,13 @@ type fakeStore struct {
 
 func newFakeStore() *fakeStore { return &fakeStore{data: map[Key]Loaded{}} }
 
-func (s *fakeStore) Load(_ context.Context, key Key) (Loaded, error) {
+func (s *fakeStore) Load(_ context.Context, key Key) (*Loaded, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.loads++
 	l := s.data[key]
 	l.Now = time.Now().Add(s.skew)
-	return l, s.err
+	return &l, s.err
 }
 
 func (s *fakeStore) Swap(_ context.Context, key Key, version Version, next Record, _ time.Duration) (bool, error) {
@@ -404,19 +404,27 @@ func TestAScaledJobIsServedWithoutARecord(t *testing.T) {
 }
 
 func TestForgetLeavesNothingBehind(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(90)
-		r.source.set("a", 450, false)
-		r.Evaluate(t.Context(), request("a"))
-		r.source.set("a", 30, false)
-		time.Sleep(5 * time.Second)
-		wantReplicas(t, r.Evaluate(t.Context(), request("a")), 90)
-		n, err := r.Forget(t.Context(), "shop", "a")
-		if n != 1 || err != nil {
-			t.Fatalf("forgot %d, %v", n, err)
-		}
-		wantReplicas(t, r.Evaluate(t.Context(), request("a")), 6)
-	})
+	for name, before := range map[string]func(*rig){
+		"the record is there": func(*rig) {},
+		"the record is gone":  func(r *rig) { r.store.set(func() { r.store.data = map[Key]Loaded{} }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(90)
+				r.source.set("a", 450, false)
+				r.Evaluate(t.Context(), request("a"))
+				r.source.set("a", 30, false)
+				time.Sleep(5 * time.Second)
+				wantReplicas(t, r.Evaluate(t.Context(), request("a")), 90)
+				before(r)
+				n, err := r.Forget(t.Context(), "shop", "a")
+				if n != 1 || err != nil {
+					t.Fatalf("forgot %d, %v", n, err)
+				}
+				wantReplicas(t, r.Evaluate(t.Context(), request("a")), 6)
+			})
+		})
+	}
 }
 
 func TestGivenOutcomesAreUsedAtOnce(t *testing.T) {

@@ -36,7 +36,7 @@ type Store interface {
 	// Load returns the record of a key and the store's time, of one moment. A key
 	// without a record is not an error. Nobody writes to a record that was loaded, nor to
 	// its slices, neither the store nor who loads or swaps it.
-	Load(ctx context.Context, key Key) (Loaded, error)
+	Load(ctx context.Context, key Key) (*Loaded, error)
 	// Swap replaces the record of a key if it is still the one with that version,
 	// and keeps the new one for ttl. It reports whether it did.
 	Swap(ctx context.Context, key Key, version Version, next Record, ttl time.Duration) (bool, error)

@@ -83,13 +83,14 @@ func TestPage(t *testing.T) {
 		Commit:   "abc", At: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC), Seconds: 7, LoadBefore: 0.5, LoadAfter: 1,
 	}
 	slow := result
+	slow.Commit = "def"
 	slow.Figure, slow.Verdict, slow.Profile = "5", missed, "flat cum"
 	got, err := page(all, results{"one": result, "two": slow})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"\n- commit abc on 2 × Abacus, 8 GiB, linux/amd64, go1.26.0\n\n| what",
+		"\n- 2 × Abacus, 8 GiB, linux/amd64, go1.26.0: commits abc, def\n\n| what",
 		"\n| [this \\| that](#one) | 1 | nothing: 4 | 0.25 × | < 2 ✓ |\n| [more](#two) | 5 | less: 4 | 0.25 × | < 3 **missed** |\n| [most](#three) | not measured yet | least | – | – |\n",
 		"\n## one\n\nBy looking.\n\n- A detail.\n- 30 November 2026, commit abc, 7 s; load average 0.5 before and 1.0 after, on 2 cores.\n",
 		"\n**Missed.** It is slow.\n", "\n```\nflat cum\n```\n",

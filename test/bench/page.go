@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -47,18 +48,26 @@ func page(all []row, kept results) (string, error) {
 	return b.String(), nil
 }
 
-// machines are the distinct machines and commits of the results, in the order of the rows.
+// machines are the distinct machines of the results, each with the commits that were
+// measured on it, in the order of the rows.
 func machines(all []row, kept results) []string {
-	var lines []string
+	var order []machine
+	commits := map[machine][]string{}
 	for _, r := range all {
 		result, ok := kept[r.Name]
-		if !ok {
+		switch {
+		case !ok:
+			continue
+		case commits[result.Machine] == nil:
+			order = append(order, result.Machine)
+		case slices.Contains(commits[result.Machine], result.Commit):
 			continue
 		}
-		line := fmt.Sprintf("commit %s on %s", result.Commit, result.Machine)
-		if len(lines) == 0 || lines[len(lines)-1] != line {
-			lines = append(lines, line)
-		}
+		commits[result.Machine] = append(commits[result.Machine], result.Commit)
+	}
+	var lines []string
+	for _, m := range order {
+		lines = append(lines, fmt.Sprintf("%s: commits %s", m, strings.Join(commits[m], ", ")))
 	}
 	return lines
 }

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -22,7 +24,7 @@ func (l *lab) profileCPU(ctx context.Context, p *program) func() error {
 	done := make(chan error, 1)
 	go func() {
 		seconds := int(l.lasts(profileLasts).Seconds())
-		done <- p.fetchProfile(ctx, fmt.Sprintf("profile?seconds=%d", seconds), filepath.Join(l.profiles, l.row+".cpu"))
+		done <- p.keepProfile(ctx, fmt.Sprintf("profile?seconds=%d", seconds), filepath.Join(l.profiles, l.row+".cpu"))
 	}()
 	return func() error { return <-done }
 }
@@ -30,24 +32,54 @@ func (l *lab) profileCPU(ctx context.Context, p *program) func() error {
 // profileLasts is within what every load lasts.
 const profileLasts = 15 * time.Second
 
-// fetchProfile writes one of the scaler's profiles to a file.
-func (p *program) fetchProfile(ctx context.Context, kind, path string) error {
+// profile returns one of the scaler's profiles.
+func (p *program) profile(ctx context.Context, kind string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.profiles+"/debug/pprof/"+kind, http.NoBody)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	data, err := io.ReadAll(response.Body)
 	if err := errors.Join(err, response.Body.Close()); err != nil {
-		return err
+		return nil, err
 	}
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("profile %s: %s: %s", kind, response.Status, data)
+		return nil, fmt.Errorf("profile %s: %s: %s", kind, response.Status, data)
+	}
+	return data, nil
+}
+
+// keepProfile writes one of the scaler's profiles to a file.
+func (p *program) keepProfile(ctx context.Context, kind, path string) error {
+	data, err := p.profile(ctx, kind)
+	if err != nil {
+		return err
 	}
 	return os.WriteFile(path, data, 0o644)
+}
+
+// heapAlloc is the line of a heap profile in words that has the heap's size before the
+// profile itself, of a megabyte and more, was written.
+var heapAlloc = regexp.MustCompile(`(?m)^# HeapAlloc = (\d+)$`)
+
+// heap is what is alive after two collections: what is pooled survives one.
+func (p *program) heap(ctx context.Context) (mebibytes, error) {
+	var words []byte
+	for range 2 {
+		var err error
+		if words, err = p.profile(ctx, "heap?gc=1&debug=1"); err != nil {
+			return 0, err
+		}
+	}
+	found := heapAlloc.FindSubmatch(words)
+	if found == nil {
+		return 0, errors.New("the heap profile does not say HeapAlloc")
+	}
+	bytes, err := strconv.ParseFloat(string(found[1]), 64)
+	return mebibytes(bytes / (1 << 20)), err
 }
 
 // heapLines is how many functions of a heap profile the page shows.
@@ -59,7 +91,7 @@ func (l *lab) keepHeap(ctx context.Context, p *program, name string) (path strin
 	if l.profiles != "" {
 		path = filepath.Join(l.profiles, l.row+"."+name)
 	}
-	return path, p.fetchProfile(ctx, "heap?gc=1", path)
+	return path, p.keepProfile(ctx, "heap?gc=1", path)
 }
 
 // heapProfile is what is alive in the scaler after a collection, by the function that

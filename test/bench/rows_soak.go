@@ -19,6 +19,9 @@ const (
 	soakHalf = 9 * time.Minute
 	// soakForget is the shortest --forget-after that there is.
 	soakForget = 10 * time.Minute
+	// soakBuffers is what a process may hold more after its first full load: buffers of
+	// connections that come and go. With 18,000 policies it is 58 bytes for each.
+	soakBuffers mebibytes = 1
 	// soakSettle is when all is forgotten, the caches of policies and records included.
 	soakSettle = soakForget + 2*time.Minute
 )
@@ -27,8 +30,8 @@ func soakRows() []row {
 	return []row{{
 		Name: "soak", What: "2,000 policies at any moment, each for 2 minutes, and a replica restarted every minute, for 18 minutes: what is left in the process that stayed",
 		Against: "before", Goal: "goroutines, heap and series as before; every record expires", Apart: true, Run: soak,
-		How:    "Three scalers on one Redis with `--forget-after=10m`. Every policy has a list, a push stream, and a visit of KEDA's every 10 s at one replica after the other. The heap is what is alive after a collection. Records stay for the hour for which samples may matter, and `--forget-after`, so they are counted and asked when they expire.",
-		Missed: "Something is not let go of. This run found the keys of lists, of which each client of a Redis remembered whether they had ever been there; they are forgotten since, and it has not been measured again. Some 2 MiB are what any load leaves in a process that had none before: buffers of connections and of compression.",
+		How:    "Three scalers on one Redis with `--forget-after=10m`. Every policy has a list, a push stream, and a visit of KEDA's every 10 s at one replica after the other. Connections are made before the first look. The heap is what is alive after two collections; Records stay for the hour for which samples may matter, and `--forget-after`, so they are counted and asked when they expire.",
+		Missed: "Something is not let go of. The table is what that process has more than before, from samples.",
 	}}
 }
 
@@ -67,7 +70,7 @@ func soak(ctx context.Context, l *lab) (measured, error) {
 	m := measured{
 		Figure: after.String(), Baseline: before.String(),
 		Ratio: fmt.Sprintf("%.2f × the heap", float64(after.heap/before.heap)),
-		Verdict: judge(after.goroutines <= before.goroutines+4 && after.heap <= before.heap+2 && after.series == before.series && looks[2].series > soakPolicies/4 &&
+		Verdict: judge(after.goroutines <= before.goroutines+4 && after.heap <= before.heap+soakBuffers && after.series == before.series && looks[2].series > soakPolicies/4 &&
 			records.eternal == 0 && records.longest <= time.Hour+soakForget),
 		Details: []string{
 			fmt.Sprintf("Half way: %s.", looks[1]), fmt.Sprintf("At the end of the load: %s.", looks[2]),
@@ -75,6 +78,8 @@ func soak(ctx context.Context, l *lab) (measured, error) {
 			fmt.Sprintf("Records in Redis: %d, %d without an expiry, the last of them gone in %s.", records.count, records.eternal, records.longest.Round(time.Second)),
 		},
 	}
-	m.Profile, err = l.heapProfile(ctx, h.replicas[0], heapBefore)
+	if m.Verdict != met {
+		m.Profile, err = l.heapProfile(ctx, h.replicas[0], heapBefore)
+	}
 	return m, err
 }

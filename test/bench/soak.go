@@ -228,11 +228,11 @@ func (v vitals) String() string {
 
 // vitalsOf looks at a scaler after a collection of its garbage.
 func vitalsOf(ctx context.Context, p *program) (vitals, error) {
-	if err := p.fetchProfile(ctx, "heap?gc=1", "/dev/null"); err != nil {
+	heap, err := p.heap(ctx)
+	if err != nil {
 		return vitals{}, err
 	}
-	v := vitals{}
-	var err error
+	v := vitals{heap: heap}
 	if v.resident, err = memoryOf(p.PID(), "VmRSS"); err != nil {
 		return v, err
 	}
@@ -252,14 +252,12 @@ func vitalsOf(ctx context.Context, p *program) (vitals, error) {
 		switch {
 		case name == "go_goroutines":
 			v.goroutines = int(number)
-		case name == "go_memstats_heap_alloc_bytes":
-			v.heap = mebibytes(number / (1 << 20))
 		case strings.HasPrefix(name, "dashpot_policy_decided_replicas{"):
 			v.series++
 		}
 	}
-	if v.goroutines == 0 || v.heap == 0 {
-		return v, fmt.Errorf("%s shows no go_goroutines or no go_memstats_heap_alloc_bytes", request.URL)
+	if v.goroutines == 0 {
+		return v, fmt.Errorf("%s shows no go_goroutines", request.URL)
 	}
 	return v, lines.Err()
 }

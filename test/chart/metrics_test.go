@@ -107,8 +107,8 @@ func exported(t *testing.T) map[string][]string {
 // answers is a store and a source.
 type answers struct{ scaling.Store }
 
-func (answers) Load(context.Context, scaling.Key) (scaling.Loaded, error) {
-	return scaling.Loaded{}, errors.New("away")
+func (answers) Load(context.Context, scaling.Key) (*scaling.Loaded, error) {
+	return nil, errors.New("away")
 }
 
 func (answers) Read(context.Context, []scaling.Query) []scaling.Outcome { return nil }

@@ -50,15 +50,15 @@ func New(opts ...Option) *Store {
 }
 
 // Load implements scaling.Store. It fails only when the context has ended.
-func (s *Store) Load(ctx context.Context, key scaling.Key) (scaling.Loaded, error) {
+func (s *Store) Load(ctx context.Context, key scaling.Key) (*scaling.Loaded, error) {
 	if err := ctx.Err(); err != nil {
-		return scaling.Loaded{}, fmt.Errorf("load %s: %w", key, err)
+		return nil, fmt.Errorf("load %s: %w", key, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
 	e := s.live(key, now)
-	return scaling.Loaded{Record: e.record, Version: e.version, Now: now}, nil
+	return &scaling.Loaded{Record: e.record, Version: e.version, Now: now}, nil
 }
 
 // Swap implements scaling.Store. It fails when the context has ended, and for a ttl

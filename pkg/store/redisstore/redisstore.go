@@ -107,22 +107,23 @@ func (s *Store) Ready(ctx context.Context) error {
 // included, count as no record, but have a version and can be swapped over: a lost
 // key costs blind time and heals with the next Swap, an error would last until the
 // key expires.
-func (s *Store) Load(ctx context.Context, key scaling.Key) (scaling.Loaded, error) {
+func (s *Store) Load(ctx context.Context, key scaling.Key) (*scaling.Loaded, error) {
 	name := s.redisKey(key)
 	known, ok := s.decoded.Get(name)
 	if !ok {
 		known = &versioned{}
 	}
-	var loaded scaling.Loaded
-	err := within(ctx, s.timeout, func(ctx context.Context) error {
-		reply, err := loadScript.run(ctx, s.client, name, string(known.version))
-		if err == nil {
-			loaded, err = parseLoaded(reply, known)
-		}
+	var reply any
+	err := within(ctx, s.timeout, func(ctx context.Context) (err error) {
+		reply, err = loadScript.run(ctx, s.client, name, string(known.version))
 		return err
 	})
+	var loaded *scaling.Loaded
+	if err == nil {
+		loaded, err = parseLoaded(reply, known)
+	}
 	if err != nil {
-		return scaling.Loaded{}, fmt.Errorf("load %s: %w", key, err)
+		return nil, fmt.Errorf("load %s: %w", key, err)
 	}
 	if loaded.Record != nil && loaded.Version != known.version {
 		s.decoded.Put(name, &versioned{loaded.Version, loaded.Record})

@@ -156,7 +156,7 @@ func TestOneRoundTripEach(t *testing.T) {
 	}
 }
 
-func load(t *testing.T, store *Store) scaling.Loaded {
+func load(t *testing.T, store *Store) *scaling.Loaded {
 	t.Helper()
 	loaded, err := store.Load(t.Context(), jobs)
 	if err != nil {

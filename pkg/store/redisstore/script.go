@@ -67,16 +67,16 @@ func call(ctx context.Context, client redis.UniversalClient, command, script, ke
 }
 
 // parseLoaded reads the answer of loadScript to one who knew a version.
-func parseLoaded(reply any, known *versioned) (scaling.Loaded, error) {
+func parseLoaded(reply any, known *versioned) (*scaling.Loaded, error) {
 	fields, ok := reply.([]any)
 	if !ok || len(fields) != 3 {
-		return scaling.Loaded{}, fmt.Errorf("redis answered %v, not record, version and time", reply)
+		return nil, fmt.Errorf("redis answered %v, not record, version and time", reply)
 	}
 	now, err := parseTime(fields[2])
 	if err != nil {
-		return scaling.Loaded{}, err
+		return nil, err
 	}
-	loaded := scaling.Loaded{Now: now}
+	loaded := &scaling.Loaded{Now: now}
 	version, ok := fields[1].(string)
 	if !ok {
 		return loaded, nil

@@ -240,7 +240,7 @@ func checkUnreadable(t trial, data []byte) {
 	}
 }
 
-func load(t *testing.T, store scaling.Store, k scaling.Key) scaling.Loaded {
+func load(t *testing.T, store scaling.Store, k scaling.Key) *scaling.Loaded {
 	t.Helper()
 	loaded, err := store.Load(t.Context(), k)
 	if err != nil {
