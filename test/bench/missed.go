@@ -3,9 +3,9 @@ package main
 // Why a goal is missed, and what would reach it: for the page, which shows it only while
 // that is so. The shares are of the scaler's CPU, from profiles (-profiles).
 const (
-	missedInMemory = "An answer takes 43 µs of CPU and an empty handler's 26. What is ours is 30 % of the process: the evaluation 9 %; growing the goroutine's stack for it once more, from 4 KiB to 8, another 9 %; finding the policy of the metadata 5 %, the deadline and its timer 4 %, counting 2 %. The rest is what the collector does for it. Both decode the request's metadata (11 %) and grow the stack on the way to the handler (12 %). " +
+	missedInMemory = "An answer takes 55 µs of CPU and an empty handler's 35. What is ours is 22 % of the process: the evaluation 10 %, the deadline and its timer 5 %, finding the policy of the metadata 4 %, counting 2 %; and a part of the 9 % that the collector takes. Both decode the request's metadata (11 %) and grow the goroutine's stack on the way to the handler (15 %). " +
 		"First to try: goroutines that stay, for unary calls alone: push streams would keep the workers of `grpc.NumStreamWorkers` for ever."
-	missedInRedis = "Beside a GET a load is a script, which takes Redis twice as long (12 and 6 µs of its CPU a call). In the scaler go-redis takes 20 % as it does in the baseline, the breaker, the deadline and the counting around it 10 %, a stack that grows 8 %, and the rest is what getmetrics-memory names. " +
+	missedInRedis = "Beside a GET a load is a script, which takes Redis twice as long (13 and 7 µs of its CPU a call). In the scaler go-redis takes 22 % as it does in the baseline, the breaker and the deadline around it 6 %, and the rest is what getmetrics-memory names. " +
 		"First to try: the deadline of the store as that of the connection, in place of a context with a timer for each command; and one HGET with a TIME in one transaction in place of a script, which would have to reach one node of a Cluster."
 	missedTenThousand = "Callers, scaler and Redis share the cores, and calls that wait for one are the p99, and a part of the memory is the stacks of those that wait. What is alive on the heap is 3.4 KiB for each policy. " +
 		"First to try: a machine whose cores are not shared with the caller; then what getmetrics-redis names, and reading the records of calls that arrive together in one pipeline."
