@@ -99,12 +99,22 @@ func evaluatedAt(clock time.Duration) Record {
 	return Record{Time: time.Now(), Seeded: true, Clock: clock, EvaluatedAt: clock}
 }
 
-func stateLoaded(m *memory, key Key, l *Loaded, asked time.Time) (st state) {
+// used is a state of which nothing may be left.
+func used() state {
+	return state{
+		record: evaluatedAt(time.Hour), version: "old", now: time.Now(), elapsed: time.Hour, blind: true, unsaved: true,
+		lost: true, unsure: true, adrift: true, degraded: true, at: time.Now(), latency: time.Hour,
+	}
+}
+
+func stateLoaded(m *memory, key Key, l *Loaded, asked time.Time) state {
+	st := used()
 	m.loaded(key, l, asked, &st)
 	return st
 }
 
-func stateLocal(m *memory, key Key) (st state) {
+func stateLocal(m *memory, key Key) state {
+	st := used()
 	m.local(key, &st)
 	return st
 }
@@ -211,6 +221,21 @@ func TestALossWhileAlone(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What has been seen in the store since it was asked is not lost: the answer is late.
+func TestAnAnswerOlderThanTheLastLook(t *testing.T) {
+	inMemory(t, func(m *memory, key Key) {
+		r := evaluatedAt(time.Second)
+		m.stored(key, &r, &state{at: time.Now()})
+		time.Sleep(time.Second)
+		asked := time.Now()
+		time.Sleep(time.Second)
+		stateLoaded(m, key, found(r, 0), time.Now())
+		if st := stateLoaded(m, key, &Loaded{Now: time.Now()}, asked); st.lost {
+			t.Error("it is taken for lost, but was there a moment ago")
+		}
+	})
 }
 
 // A key that is gone from the store is what this process remembers of it: a loss, unless

@@ -365,8 +365,7 @@ func (s *step) finish() {
 	if served < s.rec.Lowest || served > s.rec.Highest || s.rec.Served != served || s.rec.Active != active || s.rec.Replicas != s.current || pending {
 		s.changed = true
 	}
-	if !s.changed {
-		s.rec = s.in.Record
+	if !s.changed { // then the record is as it was
 		return
 	}
 	s.rec.Served, s.rec.Active, s.rec.Replicas = served, active, s.current
