@@ -3,6 +3,7 @@ package scaling
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -221,6 +222,19 @@ func TestALossWhileAlone(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A state is filled anew: nothing is left of what it was.
+func TestStatesAreFilledAnew(t *testing.T) {
+	inMemory(t, func(m *memory, key Key) {
+		now := time.Now()
+		if st, want := stateLocal(m, key), (state{now: now, at: now}); !reflect.DeepEqual(st, want) {
+			t.Errorf("of an unknown key: %+v; want %+v", st, want)
+		}
+		if st, want := stateLoaded(m, key, &Loaded{Now: now}, now), (state{now: now, at: now, unsure: true}); !reflect.DeepEqual(st, want) {
+			t.Errorf("of one that the store does not have: %+v; want %+v", st, want)
+		}
+	})
 }
 
 // What has been seen in the store since it was asked is not lost: the answer is late.

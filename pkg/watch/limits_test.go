@@ -38,6 +38,19 @@ func TestStreamsAreLimited(t *testing.T) {
 }
 
 // A namespace that has all its streams takes none from another.
+func TestOneStreamOfANamespace(t *testing.T) {
+	options := exact()
+	options.MaxPerNamespace = 1
+	run(t, options, func(b *bench) {
+		if first := b.watch("worker-1", policyOf("redis/jobs")); first.err != nil {
+			t.Errorf("the first ended with %v", first.err)
+		}
+		if second := b.watch("worker-2", policyOf("redis/jobs")); !errors.Is(second.err, scaling.ErrTooMany) {
+			t.Errorf("the second ended with %v", second.err)
+		}
+	})
+}
+
 func TestStreamsOfANamespaceAreLimited(t *testing.T) {
 	options := exact()
 	options.MaxPerNamespace = 2
