@@ -102,7 +102,7 @@ func (b *bentStore) record() Record {
 }
 
 // requestKey is where the record of request("a") is.
-var requestKey = Key{Ref: request("a").Ref, Target: "apps/Deployment/worker"}
+var requestKey = request("a").key()
 
 // TestClockProperty: whatever the store's clock does, an evaluation ages a record by no
 // more than the time for which its process has not seen it, and one that never saw it by

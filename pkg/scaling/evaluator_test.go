@@ -24,6 +24,7 @@ type fakeStore struct {
 	readOnly bool
 	tokens   int
 	loads    int
+	ttl      time.Duration // of the last swap
 	before   func() // runs once before the next swap
 }
 
@@ -38,7 +39,7 @@ func (s *fakeStore) Load(_ context.Context, key Key) (*Loaded, error) {
 	return &l, s.err
 }
 
-func (s *fakeStore) Swap(_ context.Context, key Key, version Version, next Record, _ time.Duration) (bool, error) {
+func (s *fakeStore) Swap(_ context.Context, key Key, version Version, next Record, ttl time.Duration) (bool, error) {
 	if s.before != nil {
 		before := s.before
 		s.before = nil
@@ -53,6 +54,7 @@ func (s *fakeStore) Swap(_ context.Context, key Key, version Version, next Recor
 		return false, nil
 	}
 	s.tokens++
+	s.ttl = ttl
 	s.data[key] = Loaded{Record: &next, Version: Version(fmt.Sprint(s.tokens))}
 	return true, nil
 }
