@@ -124,9 +124,12 @@ func (e *Evaluator) forget(ctx context.Context, key Key) error {
 		if err != nil {
 			return fmt.Errorf("forget %s: %w", key, err)
 		}
-		var last Record
-		if loaded.Record != nil {
-			last = *loaded.Record
+		last := loaded.Record
+		if last == nil {
+			var st state
+			e.memory.local(key, &st)
+			st.record.Clock += st.elapsed
+			last = &st.record
 		}
 		empty := last.forgotten(loaded.Now)
 		// It has to be there for as long as another process may remember the one before.

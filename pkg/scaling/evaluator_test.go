@@ -25,7 +25,7 @@ type fakeStore struct {
 	tokens   int
 	loads    int
 	ttl      time.Duration // of the last swap
-	before   func() // runs once before the next swap
+	before   func()        // runs once before the next swap
 }
 
 func newFakeStore() *fakeStore { return &fakeStore{data: map[Key]Loaded{}} }

@@ -107,10 +107,13 @@ type memo struct {
 	// sure: this process has stored a record since it first saw the key, and since the
 	// store was last away.
 	sure bool
-	// inStore is when record was last known to be in the store.
+	// lost: the store has lost what others may have known, and no step has allowed for it.
+	// Of several requests at once the one that notices need not be the one that stores.
+	lost bool
+	// inStore is when this process last learned what is in the store.
 	inStore time.Time
 	// storedSeen and storedAge are seen and age of what was last in the store, which is
-	// not record while that is unsaved.
+	// not record while that is unsaved. Zero: there was nothing, or it is lost.
 	storedSeen time.Time
 	storedAge  time.Duration
 	// storedAt is that record's EvaluatedAt: of an older one, whose answer was late, they
@@ -207,14 +210,16 @@ func (m *memory) loaded(key Key, l *Loaded, asked time.Time, st *state) {
 	if l.Record != nil && (known.unsaved || lost) {
 		st.unite(advance(known.record, known.elapsed(now), l.Now))
 	}
-	if lost { // others may have known more than this process does
-		st.unsaved, st.lost, known.unsaved = true, true, true
-		if l.Record == nil {
-			known.storedSeen = time.Time{} // it is lost once
+	seen := asked
+	if lost {
+		st.unsaved, known.unsaved, known.lost = true, true, true
+		if l.Record == nil { // it is lost once, and what is remembered is as old as it is now
+			known.storedSeen, known.storedAge, known.storedAt, seen = time.Time{}, 0, 0, now
 		}
 	}
+	st.lost = known.lost
 	if l.Record != nil && (!less || known.unsaved) || lost {
-		known.record, known.seen, known.age, known.has, known.inStore = st.record, asked, st.elapsed, true, now
+		known.record, known.seen, known.age, known.has, known.inStore = st.record, seen, st.elapsed, true, now
 	}
 }
 
@@ -238,7 +243,8 @@ func (k *memo) bound(l *Loaded, now time.Time) (elapsed time.Duration, blind, ad
 	return min(max(diff, 0), now.Sub(k.storedSeen)+k.storedAge), false, diff < 0
 }
 
-// wasStored reports whether this process has seen a record in the store.
+// wasStored reports whether this process has seen a record in the store, and not since found
+// it gone.
 func (k *memo) wasStored() bool { return !k.storedSeen.IsZero() }
 
 // elapsed is how much time has passed, at most, since the remembered record was
@@ -291,6 +297,7 @@ func (m *memory) remember(key Key, r *Record, st *state, unsaved bool) {
 	known := m.memo(key, time.Now())
 	seen := st.at.Add(-st.latency)
 	known.record, known.seen, known.age, known.has, known.unsaved, known.sure = *r, seen, 0, true, unsaved, !unsaved
+	known.lost = known.lost && !st.lost
 	if !unsaved {
 		known.inStore = time.Now()
 		known.storedSeen, known.storedAge, known.storedAt = seen, 0, r.EvaluatedAt

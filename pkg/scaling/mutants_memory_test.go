@@ -215,9 +215,12 @@ func TestALossWhileAlone(t *testing.T) {
 				m.keep(key, new(evaluatedAt(c.stored+time.Second)), &state{at: time.Now(), degraded: true})
 				for _, want := range []bool{c.lost, false} {
 					time.Sleep(time.Second)
-					if st := stateLoaded(m, key, &Loaded{Record: c.shows, Now: time.Now()}, time.Now()); st.lost != want || !st.unsaved {
+					st := stateLoaded(m, key, &Loaded{Record: c.shows, Now: time.Now()}, time.Now())
+					if st.lost != want || !st.unsaved {
 						t.Errorf("lost %v, unsaved %v; want %v and true", st.lost, st.unsaved, want)
 					}
+					st.degraded = true // the swap fails
+					m.keep(key, &st.record, &st)
 				}
 			})
 		})
