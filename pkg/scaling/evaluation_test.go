@@ -125,9 +125,11 @@ func TestALossIsNoticedByAll(t *testing.T) {
 	for name, meanwhile := range map[string]func(t *testing.T, r *rig){
 		"one asks": func(*testing.T, *rig) {},
 		"another asks at that moment": func(t *testing.T, r *rig) {
+			t.Helper()
 			r.store.before = func() { r.Answer(t.Context(), request("a")) }
 		},
 		"who noticed is gone": func(t *testing.T, r *rig) {
+			t.Helper()
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			r.Answer(ctx, request("a"))
