@@ -214,7 +214,7 @@ func (m *memory) loaded(key Key, l *Loaded, asked time.Time, st *state) {
 	if lost {
 		st.unsaved, known.unsaved, known.lost = true, true, true
 		if l.Record == nil { // it is lost once, and what is remembered is as old as it is now
-			known.storedSeen, known.storedAge, known.storedAt, seen = time.Time{}, 0, 0, now
+			known.storedSeen, known.storedAt, seen = time.Time{}, 0, now
 		}
 	}
 	st.lost = known.lost

@@ -227,6 +227,23 @@ func TestALossWhileAlone(t *testing.T) {
 	}
 }
 
+// What another process has stored after a loss can be lost too, its very first record
+// included.
+func TestASecondLoss(t *testing.T) {
+	inMemory(t, func(m *memory, key Key) {
+		m.stored(key, new(evaluatedAt(time.Minute)), &state{at: time.Now()})
+		for i, shows := range []*Record{nil, new(evaluatedAt(0)), nil} {
+			time.Sleep(time.Second)
+			st := stateLoaded(m, key, &Loaded{Record: shows, Now: time.Now()}, time.Now())
+			if want := shows == nil; st.lost != want {
+				t.Errorf("look %d: lost %v, want %v", i+1, st.lost, want)
+			}
+			st.degraded = true
+			m.keep(key, &st.record, &st)
+		}
+	})
+}
+
 // A state is filled anew: nothing is left of what it was.
 func TestStatesAreFilledAnew(t *testing.T) {
 	inMemory(t, func(m *memory, key Key) {
