@@ -1,7 +1,6 @@
 package scaling
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -117,46 +116,4 @@ func TestAFailedSwapIsDoubted(t *testing.T) {
 			t.Errorf("sure %v, degraded %v; want a doubt, and that it is told", r.memory.known[key].sure, d.Degraded)
 		}
 	})
-}
-
-// A loss is allowed for by whoever stores, though another request has noticed it: the count
-// that runs, which is another process's, stays for a window.
-func TestALossIsNoticedByAll(t *testing.T) {
-	for name, meanwhile := range map[string]func(t *testing.T, r *rig){
-		"one asks": func(*testing.T, *rig) {},
-		"another asks at that moment": func(t *testing.T, r *rig) {
-			t.Helper()
-			r.store.before = func() { r.Answer(t.Context(), request("a")) }
-		},
-		"who noticed is gone": func(t *testing.T, r *rig) {
-			t.Helper()
-			ctx, cancel := context.WithCancel(t.Context())
-			cancel()
-			r.Answer(ctx, request("a"))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(6)
-				other := r.replica()
-				for _, step := range []struct {
-					by   *Evaluator
-					jobs float64
-				}{{r.Evaluator, 30}, {other, 100}} {
-					time.Sleep(time.Minute)
-					r.source.set("a", step.jobs, false)
-					r.observer.replicas(step.by.Evaluate(t.Context(), request("a")).Replicas)
-				}
-				r.source.set("a", 30, false)
-				r.store.set(func() { r.store.data = map[Key]Loaded{} })
-				meanwhile(t, r)
-				for range 3 {
-					wantReplicas(t, r.Evaluate(t.Context(), request("a")), 20)
-					time.Sleep(15 * time.Second)
-				}
-				time.Sleep(30 * time.Second)
-				wantReplicas(t, r.Evaluate(t.Context(), request("a")), 6)
-			})
-		})
-	}
 }
