@@ -12,7 +12,7 @@ import (
 )
 
 // interceptors wrap every handler. There is one for calls and one for streams: each more
-// would take 300 bytes of the stack, which is new with each call.
+// takes some of the stack, which is new with each call.
 type interceptors struct {
 	deadline time.Duration
 	observe  func(method string, code codes.Code, took time.Duration)
